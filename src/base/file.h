@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole files: reading with a limit, and writing so that a file under its final name is always complete.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace facet {
+
+/// The file's bytes. Refuses directories, missing files and files above `limit_bytes`.
+Result<std::string> ReadFile(const std::string& path, uint64_t limit_bytes);
+
+bool FileExists(const std::string& path);
+bool IsDirectory(const std::string& path);
+
+/// Writes to PATH.part and renames it to PATH in Commit(). Without Commit the part file is removed on destruction, so
+/// a failure (a full disk, an interrupt) never leaves half a file under the final name. Not for several threads.
+class AtomicFile {
+ public:
+  static Result<AtomicFile> Create(const std::string& path);
+  AtomicFile(AtomicFile&&) noexcept;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  ~AtomicFile();
+
+  Status Write(std::string_view bytes);
+  /// Flushes to the disk and renames. Nothing may be written after it.
+  Status Commit();
+
+ private:
+  AtomicFile(std::string path, std::FILE* file) : path_(std::move(path)), file_(file) {}
+
+  std::string path_;
+  std::FILE* file_;
+};
+
+/// Writes a whole file through AtomicFile.
+Status WriteFile(const std::string& path, std::string_view bytes);
+
+}  // namespace facet
