@@ -64,12 +64,18 @@ struct Value {
 /// Metadata in the order of the file. Repeated keys are refused when read.
 class Metadata {
  public:
+  using Entries = std::vector<std::pair<std::string, Value>>;
+
+  Metadata() = default;
+  /// Takes entries whose keys all differ (Set would look for each key among those before it).
+  explicit Metadata(Entries entries) : entries_(std::move(entries)) {}
+
   [[nodiscard]] const Value* Find(std::string_view key) const;
   void Set(std::string key, Value value);  ///< adds or replaces
-  [[nodiscard]] const std::vector<std::pair<std::string, Value>>& entries() const { return entries_; }
+  [[nodiscard]] const Entries& entries() const { return entries_; }
 
  private:
-  std::vector<std::pair<std::string, Value>> entries_;
+  Entries entries_;
 };
 
 /// A tensor's place. `shape` has the slowest axis first ([rows, columns]: the reverse of the file's order).
@@ -120,6 +126,10 @@ class File {
   [[nodiscard]] size_t n_shards() const { return n_shards_; }
 
  private:
+  void Add(Directory directory, std::span<const std::byte> bytes);
+  Status AddShard(const std::string& path, int64_t number, int64_t count);
+  Status IndexNames(const std::string& name);
+
   std::vector<MappedFile> maps_;
   Metadata metadata_;
   std::vector<TensorView> tensors_;

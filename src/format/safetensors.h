@@ -21,7 +21,7 @@ struct TensorView {
   std::string name;
   TensorType type;              ///< F32, F16, BF16, F64, I8, I16, I32, I64 (U8 and BOOL are read as I8)
   std::vector<int64_t> shape;   ///< slowest axis first; empty for a scalar
-  std::span<const std::byte> data;
+  std::span<const std::byte> data;  ///< at any address: not aligned to the element size
 };
 
 /// Reads one file's bytes. Refuses ranges outside the data, overlaps, holes, sizes that do not fit the shape, unknown
@@ -41,6 +41,10 @@ class File {
   [[nodiscard]] uint64_t n_bytes() const { return n_bytes_; }
 
  private:
+  Status AddFile(const std::string& path);
+  Status OpenIndexed(const std::string& path);
+  Status IndexNames(const std::string& name);
+
   std::vector<MappedFile> maps_;
   std::vector<TensorView> tensors_;
   std::vector<std::pair<std::string, size_t>> by_name_;  // sorted
