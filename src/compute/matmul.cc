@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compute/matmul.h"
+
+#include "base/check.h"
+#include "compute/kernels.h"
+#include "compute/thread_pool.h"
+
+namespace facet {
+namespace {
+
+// Kernels take weight rows in groups of 8; borders between threads keep the groups whole.
+constexpr int64_t kRowsPerGrain = 8;
+
+struct MatMulType {
+  TensorType type;
+  MatMulKernel MatMulKernels::*kernel;
+  bool is_integer;
+};
+
+constexpr MatMulType kTypes[] = {
+    {TensorType::kF32, &MatMulKernels::f32, false},
+    {TensorType::kF16, &MatMulKernels::f16, false},
+    {TensorType::kBF16, &MatMulKernels::bf16, false},
+    {TensorType::kQ8_0, &MatMulKernels::q8_0, true},
+    {TensorType::kQ4_0, &MatMulKernels::q4_0, true},
+    {TensorType::kQ4_K, &MatMulKernels::q4_k, true},
+    {TensorType::kQ6_K, &MatMulKernels::q6_k, true},
+};
+
+const MatMulType* FindType(TensorType type) {
+  for (const MatMulType& entry : kTypes) {
+    if (entry.type == type) {
+      return &entry;
+    }
+  }
+  return nullptr;
+}
+
+// Of this thread, kept from call to call.
+std::byte* Scratch(int64_t n_in) {
+  thread_local std::vector<std::byte> scratch;
+  if (scratch.size() < MatMulScratchBytes(n_in)) {
+    scratch.resize(MatMulScratchBytes(n_in));
+  }
+  return scratch.data();
+}
+
+}  // namespace
+
+bool IsMatMulType(TensorType type) { return FindType(type) != nullptr; }
+
+void Activations::Set(const float* x, int64_t n_rows, int64_t n_in) {
+  x_ = x;
+  n_rows_ = n_rows;
+  n_in_ = n_in;
+  is_quantized_ = false;
+}
+
+const QuantizedRows& Activations::Quantized(const ComputeContext& context) {
+  if (is_quantized_) {
+    return quantized_;
+  }
+  FACET_CHECK(n_in_ % 32 == 0);
+  const auto n = static_cast<size_t>(n_rows_ * n_in_);
+  quantized_.values.resize(n);
+  quantized_.scales.resize(n / 32);
+  quantized_.sums.resize(n / 32);
+  quantized_.half_sums.resize(n / 16);
+  // Blocks do not know of rows: the whole is one run of blocks.
+  constexpr int64_t kGrain = 16384;
+  context.pool->RunRanges(n_rows_ * n_in_, kGrain, [&](int64_t begin, int64_t end) {
+    context.kernels->matmul->quantize(x_ + begin, end - begin, quantized_.values.data() + begin,
+                                      quantized_.scales.data() + begin / 32,
+                                      quantized_.sums.data() + begin / 32,
+                                      quantized_.half_sums.data() + begin / 16);
+  });
+  is_quantized_ = true;
+  return quantized_;
+}
+
+void MatMul(const ComputeContext& context, const WeightMatrix& w, Activations& x, float* y) {
+  const MatMulType* type = FindType(w.type);
+  FACET_CHECK(type != nullptr);
+  FACET_CHECK(w.n_in == x.n_in());
+  MatMulTask task = {};
+  task.w = w.data;
+  task.row_bytes = w.row_bytes();
+  task.n_in = w.n_in;
+  task.n_out = w.n_out;
+  task.n_rows = x.n_rows();
+  task.x = x.x();
+  task.y = y;
+  if (type->is_integer) {
+    const QuantizedRows& quantized = x.Quantized(context);
+    task.values = quantized.values.data();
+    task.scales = quantized.scales.data();
+    task.sums = quantized.sums.data();
+    task.half_sums = quantized.half_sums.data();
+  }
+  const MatMulKernel kernel = context.kernels->matmul->*type->kernel;
+  context.pool->RunRanges(w.n_out, kRowsPerGrain, [&](int64_t begin, int64_t end) {
+    MatMulTask part = task;
+    part.scratch = Scratch(w.n_in);
+    kernel(part, begin, end);
+  });
+}
+
+}  // namespace facet
