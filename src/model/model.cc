@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "compute/thread_pool.h"
+#include "model/kv_store.h"
+#include "model/text_model.h"
+#include "model/weights.h"
+
+namespace facet {
+namespace {
+
+/// A TextModel with the threads it runs on.
+class OwningRunner final : public Runner {
+ public:
+  OwningRunner(std::unique_ptr<ThreadPool> pool, std::unique_ptr<TextModel> model)
+      : pool_(std::move(pool)), model_(std::move(model)) {}
+  [[nodiscard]] const RunnerInfo& info() const override { return model_->info(); }
+  Result<std::span<const float>> Run(const Batch& batch) override { return model_->Run(batch); }
+
+ private:
+  std::unique_ptr<ThreadPool> pool_;
+  std::unique_ptr<TextModel> model_;
+};
+
+Result<Isa> ChooseIsa(const RunnerOptions& options) {
+  if (!options.isa.has_value()) {
+    return BestIsa();
+  }
+  const std::vector<Isa> supported = SupportedIsas();
+  if (std::find(supported.begin(), supported.end(), *options.isa) == supported.end()) {
+    return Refuse("instruction set", std::string(NameOf(*options.isa)), "one that this processor has");
+  }
+  return *options.isa;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TextModel>> MakeTextModel(const Checkpoint& checkpoint, const RunnerOptions& options,
+                                                 const ComputeContext& context) {
+  const Config& config = checkpoint.config();
+  FACET_ASSIGN(const KvPlan plan, PlanKv(config, options));
+  FACET_ASSIGN(Weights weights, BindWeights(checkpoint));
+  RunnerInfo info;
+  info.n_vocab = config.n_vocab;
+  info.n_context = plan.n_context;
+  info.sliding_window = config.has_sliding_layers() ? config.sliding_window : 0;
+  info.n_sliding_blocks = plan.n_sliding_blocks;
+  info.n_full_blocks = plan.n_full_blocks;
+  return std::make_unique<TextModel>(&config, std::move(weights), context, KvStore(config, options.kv_type, plan),
+                                     info);
+}
+
+Result<std::unique_ptr<Runner>> MakeRunner(const Checkpoint& checkpoint, const RunnerOptions& options) {
+  FACET_ASSIGN(const Isa isa, ChooseIsa(options));
+  const int n_threads = options.n_threads > 0 ? options.n_threads : DefaultThreads();
+  auto pool = std::make_unique<ThreadPool>(n_threads);
+  FACET_ASSIGN(auto model, MakeTextModel(checkpoint, options, {&KernelsFor(isa), pool.get()}));
+  return std::unique_ptr<Runner>(std::make_unique<OwningRunner>(std::move(pool), std::move(model)));
+}
+
+}  // namespace facet

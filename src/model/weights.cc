@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/weights.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <unordered_map>
+
+#include "base/log.h"
+#include "quant/codec.h"
+
+namespace facet {
+namespace {
+
+/// Frequency factors in files at or above this stand for "does not turn" (written as 1e30).
+constexpr float kStillFactor = 1e20F;
+
+constexpr std::array<std::string_view, 7> kGlobalNames = {
+    "token_embd.weight",           "output.weight",
+    "output_norm.weight",          "per_layer_token_embd.weight",
+    "per_layer_model_proj.weight", "per_layer_proj_norm.weight",
+    "rope_freqs.weight"};
+constexpr std::array<std::string_view, 27> kLayerNames = {
+    "attn_norm.weight",       "attn_q.weight",        "attn_k.weight",          "attn_v.weight",
+    "attn_output.weight",     "attn_q_norm.weight",   "attn_k_norm.weight",     "post_attention_norm.weight",
+    "ffn_norm.weight",        "ffn_gate.weight",      "ffn_up.weight",          "ffn_down.weight",
+    "post_ffw_norm.weight",   "post_ffw_norm_1.weight", "post_ffw_norm_2.weight", "pre_ffw_norm_2.weight",
+    "ffn_gate_inp.weight",    "ffn_gate_inp.scale",   "ffn_gate_up_exps.weight", "ffn_gate_exps.weight",
+    "ffn_up_exps.weight",     "ffn_down_exps.weight", "ffn_down_exps.scale",    "inp_gate.weight",
+    "proj.weight",            "post_norm.weight",     "layer_output_scale.weight"};
+
+std::string LayerTensor(int layer, std::string_view name) { return fmt::format("blk.{}.{}", layer, name); }
+
+std::string ShapeText(const std::vector<int64_t>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+
+/// Binds tensors of one checkpoint by name and shape. The first failure is kept; later calls do nothing, so that the
+/// list of bindings reads without a test after each line.
+class Binder {
+ public:
+  explicit Binder(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
+
+  [[nodiscard]] const Status& status() const { return status_; }
+  [[nodiscard]] bool Has(const std::string& name) const { return checkpoint_.Find(name) != nullptr; }
+
+  void Matrix(const std::string& name, int64_t n_out, int64_t n_in, WeightMatrix* matrix) {
+    const CheckpointTensor* tensor = Find(name, {n_out, n_in});
+    if (tensor != nullptr) {
+      *matrix = {tensor->type, n_out, n_in, tensor->data.data()};
+      CheckComputable(*tensor, n_in);
+    }
+  }
+
+  /// One matrix per expert from a tensor [n_experts, n_rows, n_in]; rows [row_begin, row_begin + n_out) of each.
+  void Experts(const std::string& name, std::array<int64_t, 3> shape, int64_t row_begin, int64_t n_out,
+               WeightMatrix ExpertWeights::*field, std::vector<ExpertWeights>* experts) {
+    const CheckpointTensor* tensor = Find(name, {shape[0], shape[1], shape[2]});
+    if (tensor == nullptr) {
+      return;
+    }
+    CheckComputable(*tensor, shape[2]);
+    if (!status_.ok()) {
+      return;
+    }
+    const int64_t row_bytes = BytesOf(tensor->type, shape[2]);
+    for (int64_t e = 0; e < shape[0]; ++e) {
+      const std::byte* data = tensor->data.data() + (e * shape[1] + row_begin) * row_bytes;
+      (*experts)[static_cast<size_t>(e)].*field = {tensor->type, n_out, shape[2], data};
+    }
+  }
+
+  void Vector(const std::string& name, int64_t n, std::vector<float>* values) {
+    const CheckpointTensor* tensor = Find(name, {n});
+    if (tensor == nullptr) {
+      return;
+    }
+    const Codec* codec = FindCodec(tensor->type);
+    if (codec == nullptr || n % InfoOf(tensor->type).block_elements != 0) {
+      Fail(Refuse(Where(name), fmt::format("type {}", InfoOf(tensor->type).name), "F32, F16 or BF16"));
+      return;
+    }
+    values->resize(static_cast<size_t>(n));
+    codec->decode(tensor->data.data(), n, values->data());
+  }
+
+ private:
+  [[nodiscard]] std::string Where(const std::string& name) const {
+    return fmt::format("{}, tensor {}", checkpoint_.path(), name);
+  }
+
+  void Fail(Error error) {
+    if (status_.ok()) {
+      status_ = Status(std::move(error));
+    }
+  }
+
+  const CheckpointTensor* Find(const std::string& name, const std::vector<int64_t>& shape) {
+    if (!status_.ok()) {
+      return nullptr;
+    }
+    const CheckpointTensor* tensor = checkpoint_.Find(name);
+    if (tensor == nullptr) {
+      Fail(Refuse(Where(name), "missing", fmt::format("shape {}", ShapeText(shape))));
+    } else if (tensor->shape != shape) {
+      Fail(Refuse(Where(name), fmt::format("shape {}", ShapeText(tensor->shape)), ShapeText(shape)));
+      tensor = nullptr;
+    }
+    return tensor;
+  }
+
+  void CheckComputable(const CheckpointTensor& tensor, int64_t n_in) {
+    const TensorTypeInfo info = InfoOf(tensor.type);
+    if (!IsMatMulType(tensor.type) || FindCodec(tensor.type) == nullptr) {
+      Fail(Refuse(Where(tensor.name), fmt::format("type {}", info.name),
+                  "F32, F16, BF16, Q8_0, Q4_0, Q4_K or Q6_K"));
+    } else if (n_in % info.block_elements != 0) {
+      Fail(Refuse(Where(tensor.name), fmt::format("rows of {} in type {}", n_in, info.name),
+                  fmt::format("a multiple of {}", info.block_elements)));
+    }
+  }
+
+  const Checkpoint& checkpoint_;
+  Status status_;
+};
+
+void BindMixture(const Config& c, int l, Binder* binder, MixtureWeights* m) {
+  const auto name = [l](std::string_view n) { return LayerTensor(l, n); };
+  const int64_t n_experts = c.n_experts;
+  const int64_t n_ff = c.n_ff_expert;
+  m->experts.resize(static_cast<size_t>(n_experts));
+  binder->Matrix(name("ffn_gate_inp.weight"), n_experts, c.n_embd, &m->router);
+  binder->Vector(name("ffn_gate_inp.scale"), c.n_embd, &m->router_scale);
+  for (float& scale : m->router_scale) {
+    scale *= 1.0F / std::sqrt(static_cast<float>(c.n_embd));
+  }
+  if (binder->Has(name("ffn_gate_exps.weight"))) {
+    binder->Experts(name("ffn_gate_exps.weight"), {n_experts, n_ff, c.n_embd}, 0, n_ff, &ExpertWeights::gate,
+                    &m->experts);
+    binder->Experts(name("ffn_up_exps.weight"), {n_experts, n_ff, c.n_embd}, 0, n_ff, &ExpertWeights::up,
+                    &m->experts);
+  } else {  // fused: gate rows first
+    const std::string fused = name("ffn_gate_up_exps.weight");
+    binder->Experts(fused, {n_experts, 2 * n_ff, c.n_embd}, 0, n_ff, &ExpertWeights::gate, &m->experts);
+    binder->Experts(fused, {n_experts, 2 * n_ff, c.n_embd}, n_ff, n_ff, &ExpertWeights::up, &m->experts);
+  }
+  binder->Experts(name("ffn_down_exps.weight"), {n_experts, c.n_embd, n_ff}, 0, c.n_embd, &ExpertWeights::down,
+                  &m->experts);
+  m->expert_scale.assign(static_cast<size_t>(n_experts), 1.0F);
+  if (binder->Has(name("ffn_down_exps.scale"))) {
+    binder->Vector(name("ffn_down_exps.scale"), n_experts, &m->expert_scale);
+  }
+  binder->Vector(name("pre_ffw_norm_2.weight"), c.n_embd, &m->pre_norm);
+  binder->Vector(name("post_ffw_norm_1.weight"), c.n_embd, &m->post_norm_dense);
+  binder->Vector(name("post_ffw_norm_2.weight"), c.n_embd, &m->post_norm_experts);
+}
+
+void BindLayer(const Config& c, int l, Binder* binder, LayerWeights* w) {
+  const LayerDesc& layer = c.layers[static_cast<size_t>(l)];
+  const auto name = [l](std::string_view n) { return LayerTensor(l, n); };
+  const int64_t q_width = int64_t{c.n_heads} * layer.d_head;
+  const int64_t kv_width = int64_t{layer.n_kv_heads} * layer.d_head;
+  binder->Vector(name("attn_norm.weight"), c.n_embd, &w->attn_norm);
+  binder->Matrix(name("attn_q.weight"), q_width, c.n_embd, &w->q);
+  binder->Vector(name("attn_q_norm.weight"), layer.d_head, &w->q_norm);
+  if (layer.kv_layer == l) {  // tensors that stand on shared layers all the same are ignored
+    binder->Matrix(name("attn_k.weight"), kv_width, c.n_embd, &w->k);
+    binder->Vector(name("attn_k_norm.weight"), layer.d_head, &w->k_norm);
+    if (!layer.v_is_k) {
+      binder->Matrix(name("attn_v.weight"), kv_width, c.n_embd, &w->v);
+    }
+  }
+  binder->Matrix(name("attn_output.weight"), c.n_embd, q_width, &w->o);
+  binder->Vector(name("post_attention_norm.weight"), c.n_embd, &w->post_attn_norm);
+  binder->Vector(name("ffn_norm.weight"), c.n_embd, &w->ffn_norm);
+  binder->Matrix(name("ffn_gate.weight"), layer.n_ff, c.n_embd, &w->gate);
+  binder->Matrix(name("ffn_up.weight"), layer.n_ff, c.n_embd, &w->up);
+  binder->Matrix(name("ffn_down.weight"), c.n_embd, layer.n_ff, &w->down);
+  binder->Vector(name("post_ffw_norm.weight"), c.n_embd, &w->post_ffn_norm);
+  if (c.n_experts > 0) {
+    BindMixture(c, l, binder, &w->mixture);
+  }
+  if (c.n_embd_per_layer > 0) {
+    binder->Matrix(name("inp_gate.weight"), c.n_embd_per_layer, c.n_embd, &w->ple_gate);
+    binder->Matrix(name("proj.weight"), c.n_embd, c.n_embd_per_layer, &w->ple_proj);
+    binder->Vector(name("post_norm.weight"), c.n_embd, &w->ple_norm);
+  }
+  if (binder->Has(name("layer_output_scale.weight"))) {
+    std::vector<float> scale;
+    binder->Vector(name("layer_output_scale.weight"), 1, &scale);
+    w->output_scale = scale.empty() ? 1.0F : scale[0];
+  }
+}
+
+int HeadSize(const Config& c, LayerKind kind) {
+  for (const LayerDesc& layer : c.layers) {
+    if (layer.kind == kind) {
+      return layer.d_head;
+    }
+  }
+  return 0;
+}
+
+/// theta^(-2i/d), i < n_pairs; the exponent's denominator is always the whole head.
+std::vector<float> InverseFrequencies(float theta, int d_head, int n_pairs) {
+  std::vector<float> frequencies;
+  for (int i = 0; i < n_pairs; ++i) {
+    frequencies.push_back(static_cast<float>(std::pow(static_cast<double>(theta), -2.0 * i / d_head)));
+  }
+  return frequencies;
+}
+
+void BindRope(const Config& c, Binder* binder, Weights* w) {
+  const int d_sliding = HeadSize(c, LayerKind::kSliding);
+  const int d_full = HeadSize(c, LayerKind::kFull);
+  w->inverse_frequency_sliding = InverseFrequencies(c.rope_theta_sliding, d_sliding, d_sliding / 2);
+  int n_turning = static_cast<int>(c.rope_full_turning * static_cast<float>(d_full) / 2);
+  std::vector<float> factors;
+  if (binder->Has("rope_freqs.weight")) {
+    binder->Vector("rope_freqs.weight", d_full / 2, &factors);
+    n_turning = static_cast<int>(
+        std::find_if(factors.begin(), factors.end(), [](float f) { return f >= kStillFactor; }) - factors.begin());
+  }
+  w->inverse_frequency_full = InverseFrequencies(c.rope_theta_full, d_full, n_turning);
+  for (size_t i = 0; i < w->inverse_frequency_full.size() && i < factors.size(); ++i) {
+    w->inverse_frequency_full[i] /= factors[i];
+  }
+}
+
+}  // namespace
+
+Result<Weights> BindWeights(const Checkpoint& checkpoint) {
+  const Config& c = checkpoint.config();
+  Binder binder(checkpoint);
+  Weights w;
+  binder.Matrix("token_embd.weight", c.n_vocab, c.n_embd, &w.token_embd);
+  w.output = w.token_embd;
+  if (binder.Has("output.weight")) {
+    binder.Matrix("output.weight", c.n_vocab, c.n_embd, &w.output);
+  }
+  binder.Vector("output_norm.weight", c.n_embd, &w.output_norm);
+  if (c.n_embd_per_layer > 0) {
+    const int64_t width = int64_t{c.n_layers} * c.n_embd_per_layer;
+    binder.Matrix("per_layer_token_embd.weight", c.n_vocab, width, &w.ple_token_embd);
+    binder.Matrix("per_layer_model_proj.weight", width, c.n_embd, &w.ple_model_proj);
+    binder.Vector("per_layer_proj_norm.weight", c.n_embd_per_layer, &w.ple_proj_norm);
+  }
+  BindRope(c, &binder, &w);
+  w.layers.resize(static_cast<size_t>(c.n_layers));
+  for (int l = 0; l < c.n_layers; ++l) {
+    BindLayer(c, l, &binder, &w.layers[static_cast<size_t>(l)]);
+  }
+  FACET_RETURN_IF_ERROR(binder.status());
+  return w;
+}
+
+bool IsTextTensorName(std::string_view name) {
+  if (std::find(kGlobalNames.begin(), kGlobalNames.end(), name) != kGlobalNames.end()) {
+    return true;
+  }
+  if (name.substr(0, 4) != "blk.") {
+    return false;
+  }
+  const size_t dot = name.find('.', 4);
+  return dot != std::string_view::npos &&
+         std::find(kLayerNames.begin(), kLayerNames.end(), name.substr(dot + 1)) != kLayerNames.end();
+}
+
+Status ReconcileGeometry(const std::vector<CheckpointTensor>& tensors, const std::string& name, Config* config) {
+  std::unordered_map<std::string_view, const CheckpointTensor*> by_name;
+  for (const CheckpointTensor& tensor : tensors) {
+    by_name.emplace(tensor.name, &tensor);
+  }
+  // First axis of a tensor, or 0 when it is not there or too large to be a width.
+  const auto rows = [&by_name](int layer, std::string_view tensor) -> int {
+    const auto found = by_name.find(LayerTensor(layer, tensor));
+    const bool is_usable = found != by_name.end() && !found->second->shape.empty() &&
+                           found->second->shape[0] <= (int64_t{1} << 24);
+    return is_usable ? static_cast<int>(found->second->shape[0]) : 0;
+  };
+  std::string difference;
+  const auto reconcile = [&difference](int layer, std::string_view what, int from_shape, int* value) {
+    if (from_shape > 0 && from_shape != *value) {
+      if (difference.empty()) {
+        difference = fmt::format("layer {} {} is {} in the metadata and {} in the tensors", layer, what, *value,
+                                 from_shape);
+      }
+      *value = from_shape;
+    }
+  };
+  for (int l = 0; l < config->n_layers; ++l) {
+    LayerDesc& layer = config->layers[static_cast<size_t>(l)];
+    reconcile(l, "head size", rows(l, "attn_q_norm.weight"), &layer.d_head);
+    reconcile(l, "feed-forward width", rows(l, "ffn_gate.weight"), &layer.n_ff);
+    if (layer.d_head > 0 && rows(l, "attn_k.weight") % layer.d_head == 0) {
+      reconcile(l, "KV heads", rows(l, "attn_k.weight") / layer.d_head, &layer.n_kv_heads);
+    }
+    if (l < config->first_shared_layer()) {
+      layer.v_is_k = layer.kind == LayerKind::kFull && rows(l, "attn_v.weight") == 0;
+    }
+  }
+  if (!difference.empty()) {
+    Warn(fmt::format("{}: {}; the tensors count", name, difference));
+  }
+  return {};
+}
+
+}  // namespace facet
