@@ -27,6 +27,7 @@ class Detokenizer {
   const Vocab* vocab_;
   bool skip_special_;
   Utf8Stream stream_;
+  std::string held_;  // the beginning of what may be a surrogate
 };
 
 /// The text of all the ids.
