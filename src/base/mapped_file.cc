@@ -23,11 +23,12 @@ void Unmap(std::span<const std::byte> bytes) {
 }  // namespace
 
 Result<MappedFile> MappedFile::Open(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without O_NONBLOCK, opening a pipe would wait for a writer before it could be refused.
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) {
     return Refuse(path, fmt::format("cannot open: {}", std::strerror(errno)));
   }
-  struct stat info{};
+  struct stat info {};
   if (::fstat(file, &info) != 0 || !S_ISREG(info.st_mode)) {
     (void)::close(file);
     return Refuse(path, "not a regular file", "a file");
