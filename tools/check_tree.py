@@ -1,0 +1,419 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of the house that neither compiler nor formatter knows: who may include whom, how long things may be, what
+is never called. Prints "file:line: rule: message" for each fault; the exit status is 1 if there is one.
+
+Usage: tools/check_tree.py [ROOT]   (default: the tree this file is in)
+"""
+import os
+import re
+import subprocess
+import sys
+
+# --- the tables -----------------------------------------------------------------------------------------------------
+
+# What a folder of src/ may include besides itself: folders, or single headers of a folder. The order is that of the
+# layers. ARCHITECTURE.md explains it.
+MAY_INCLUDE = {
+    "base": [],
+    "format": ["base"],
+    "quant": ["base"],
+    "jinja": ["base"],
+    "kv": ["base"],
+    "compute": ["base"],
+    "text": ["base", "format"],
+    "model": ["base", "format", "quant", "kv", "compute"],
+    "convert": ["base", "format", "quant", "text", "model/config.h", "model/checkpoint.h"],
+    "chat": ["base", "text", "jinja"],
+    "engine": ["base", "kv", "model/batch.h", "model/runner.h"],
+    "app": None,  # everything
+}
+
+# What the tests of a folder may include besides: readers of reference data, and the definition a kernel must equal.
+TESTS_MAY_INCLUDE = {
+    "quant": ["format"],
+    "compute": ["quant"],
+    "chat": ["format"],
+}
+
+# Third-party headers: where each may stand, and in how many files of one folder (None: any number).
+THIRD_PARTY = [
+    (r"nlohmann/", r"src/base/json\.cc", None, "src/base/json.cc"),
+    (r"utf8proc\.h", r"src/(jinja|app)/\w+\.cc", 1, "one .cc of src/jinja and one of src/app"),
+    (r"CLI/", r"src/app/\w+\.cc", 1, "one .cc of src/app"),
+    (r"fmt/", r"(src|tests|fuzz|bench)/.*\.cc", None, ".cc files"),
+    (r"(gtest|gmock)/", r"src/.*_test\.cc|src/\w+/(test|fake)_\w+\.(h|cc)|tests/.*", None, "tests"),
+    (r"benchmark/", r"bench/.*", None, "bench/"),
+]
+
+# <ranges>, <format> and <expected> are missing on purpose: not every compiler that we support has them.
+STANDARD_HEADERS = set("""
+algorithm any array atomic barrier bit bitset cctype cerrno cfenv cfloat charconv chrono cinttypes climits clocale cmath
+codecvt compare complex concepts condition_variable coroutine csetjmp csignal cstdarg cstddef cstdint cstdio cstdlib
+cstring ctime cwchar cwctype deque exception filesystem forward_list fstream functional future initializer_list iomanip
+ios iosfwd iostream istream iterator latch limits list locale map memory memory_resource mutex new numbers numeric
+optional ostream queue random ratio regex scoped_allocator semaphore set shared_mutex source_location span sstream stack
+stdexcept stop_token streambuf string string_view system_error thread tuple type_traits typeindex typeinfo unordered_map
+unordered_set utility valarray variant vector version
+""".split())
+SYSTEM_HEADERS = re.compile(r"(sys|linux|netinet|arpa)/\w+\.h|(unistd|fcntl|termios|poll|sched|signal|pthread|dirent"
+                            r"|immintrin|cpuid|arm_neon|dlfcn|fenv|pwd)\.h")
+
+MAX_FUNCTION_LINES = 100
+MAX_FILE_LINES = 1000
+# Tables made by a script, named by file: they may be as long as they are.
+GENERATED = set()
+
+# A x.cc without x_test.cc beside it, and where it is tested instead.
+TESTED_ELSEWHERE = {
+}
+
+WORDS = [
+    (re.compile(r"/wor[k]/|/roo[t]/|/far[m]\b|/home/\w+/"), "a path of one machine"),
+    (re.compile(r"(?<!user-)(?<!user_)\b(sub-?)?agents?\b", re.I), "talk about who wrote it"),
+    (re.compile(r"\b(this|an?|earlier|previous|last|other|another|my|our|coding) (coding )?session\b", re.I),
+     "talk about who wrote it"),
+    (re.compile(r"\b(co-authored-by|generated with)\b", re.I), "talk about who wrote it"),
+]
+# They spell out the words that they refuse.
+WORDS_NAMED_IN = {"tools/check_tree.py", "tools/check_tree_test.py"}
+
+CODE = (".cc", ".h", ".inc", ".S")
+SCRIPTS = (".py", ".sh")
+
+
+# --- the tree -------------------------------------------------------------------------------------------------------
+
+class Tree:
+    """The files under version control (all files, where there is no git), and the faults found in them."""
+
+    def __init__(self, root):
+        self.root = root
+        self.paths = sorted(p for p in self._tracked() if os.path.isfile(os.path.join(root, p)))
+        self.faults = []
+        self._texts = {}
+        self._codes = {}
+
+    def _tracked(self):
+        if os.path.exists(os.path.join(self.root, ".git")):
+            try:
+                out = subprocess.run(["git", "-C", self.root, "ls-files", "-z"], capture_output=True, check=True).stdout
+                return [p for p in out.decode().split("\0") if p]
+            except (OSError, subprocess.CalledProcessError):
+                pass
+        found = []
+        for folder, folders, files in os.walk(self.root):
+            folders[:] = [f for f in folders if f not in (".git", "__pycache__") and not f.startswith("build")]
+            found += [os.path.relpath(os.path.join(folder, f), self.root) for f in files]
+        return found
+
+    def text(self, path):
+        """The file's text, or None for data that is not text."""
+        if path not in self._texts:
+            with open(os.path.join(self.root, path), "rb") as file:
+                data = file.read()
+            try:
+                self._texts[path] = None if b"\0" in data else data.decode()
+            except UnicodeDecodeError:
+                self._texts[path] = None
+        return self._texts[path]
+
+    def lines(self, path):
+        return (self.text(path) or "").split("\n")
+
+    def code(self, path):
+        """The text with comments and the contents of literals blanked out; lines stay where they are."""
+        if path not in self._codes:
+            self._codes[path] = blank_comments_and_literals(self.text(path) or "")
+        return self._codes[path]
+
+    def sources(self, *endings):
+        top = ("src/", "tests/", "fuzz/", "bench/", "tools/")
+        return [p for p in self.paths if p.startswith(top) and p.endswith(endings)]
+
+    def fault(self, path, line, rule, message):
+        self.faults.append((path, line, f"{path}:{line}: {rule}: {message}"))
+
+
+TOKEN = re.compile(r"""
+    //[^\n]*                                                  # line comment
+  | /\*.*?\*/                                                 # block comment
+  | \b(?:u8|u|U|L)?R"(?P<tag>[^()\s\\]{0,16})\(.*?\)(?P=tag)" # raw string
+  | "(?:\\.|[^"\\\n])*"                                       # string
+  | (?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'                       # character; not the separator in 1'000
+""", re.S | re.X)
+
+
+def blank_comments_and_literals(text):
+    def blank(match):
+        token = match.group(0)
+        inside = re.sub(r"[^\n]", " ", token)
+        if token.startswith(("//", "/*")) or len(token) < 2:
+            return inside
+        return token[0] + inside[1:-1] + token[-1] if token[-1] in "\"'" else inside
+    return TOKEN.sub(blank, text)
+
+
+def line_of(text, offset):
+    return text.count("\n", 0, offset) + 1
+
+
+def is_test(path):
+    """Tests, and the fakes and readers that live beside them and are linked only into tests."""
+    name = os.path.basename(path)
+    return path.startswith("tests/") or bool(re.search(r"_test\.(cc|h)$", name)) or name.startswith(("test_", "fake_"))
+
+
+# --- rules: includes ------------------------------------------------------------------------------------------------
+
+def includes_of(tree, path):
+    for number, line in enumerate(tree.lines(path), 1):
+        match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+        if match:
+            yield number, match.group(1) == "<", match.group(2)
+
+
+def allowed(target, row):
+    return any(target == entry or target.startswith(entry + "/") for entry in row)
+
+
+def check_includes(tree):
+    """Own headers by the include table."""
+    known = set(tree.paths)
+    for path in tree.sources(".cc", ".h", ".inc"):
+        for line, is_angle, target in includes_of(tree, path):
+            if is_angle:
+                continue
+            if f"src/{target}" in known:
+                check_layer(tree, path, line, target)
+            elif f"tests/{target}" in known:
+                if not is_test(path):
+                    tree.fault(path, line, "include table", f"tests/{target} is for tests only")
+            elif not (path.startswith(("fuzz/", "bench/")) and os.path.join(os.path.dirname(path), target) in known):
+                tree.fault(path, line, "include table", f'"{target}" is no header of src/ or tests/; paths start there')
+
+
+def check_layer(tree, path, line, target):
+    if not path.startswith("src/"):
+        return
+    folder = path.split("/")[1]
+    if folder not in MAY_INCLUDE:
+        tree.fault(path, line, "include table", f"the folder {folder} has no row in the table")
+        return
+    row = MAY_INCLUDE[folder]
+    if row is None:
+        return
+    if is_test(path):
+        row = row + TESTS_MAY_INCLUDE.get(folder, [])
+    if not allowed(target, row + [folder]):
+        tree.fault(path, line, "include table", f"{folder} may include {' '.join(row) or 'nothing'}, not {target}")
+    if is_test(target) and not is_test(path):
+        tree.fault(path, line, "include table", f"{target} is for tests only")
+
+
+def check_third_party(tree):
+    users = {}
+    for path in tree.sources(".cc", ".h", ".inc"):
+        for line, is_angle, target in includes_of(tree, path):
+            if not is_angle or target in STANDARD_HEADERS or SYSTEM_HEADERS.fullmatch(target):
+                continue
+            for pattern, places, limit, said in THIRD_PARTY:
+                if re.match(pattern, target):
+                    if not re.fullmatch(places, path):
+                        tree.fault(path, line, "third party", f"<{target}> may be included in {said} only")
+                    elif limit is not None:
+                        users.setdefault((pattern, os.path.dirname(path), limit, said), {})[path] = (line, target)
+                    break
+            else:
+                tree.fault(path, line, "third party", f"<{target}> is in no table of this check")
+    for (_, _, limit, said), files in users.items():
+        for path, (line, target) in sorted(files.items())[limit:]:
+            first = sorted(files)[0]
+            tree.fault(path, line, "third party", f"<{target}> may be included in {said} only, and {first} has it")
+
+
+# --- rules: size ----------------------------------------------------------------------------------------------------
+
+def check_file_length(tree):
+    for path in tree.sources(*CODE, *SCRIPTS):
+        n_lines = tree.text(path).count("\n") if tree.text(path) is not None else 0
+        if n_lines > MAX_FILE_LINES and path not in GENERATED:
+            tree.fault(path, 1, "file length", f"{n_lines} lines, at most {MAX_FILE_LINES}")
+
+
+def functions_of(code):
+    """(first line, last line) of each function body at namespace or class level."""
+    code = re.sub(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", lambda m: re.sub(r"[^\n]", " ", m.group(0)), code, flags=re.M)
+    position = start = 0  # start: where the declaration that is being read begins
+    while position < len(code):
+        char = code[position]
+        if char in ";}":
+            start = position + 1
+        elif char == "(":
+            position = matching(code, position, "()")
+        elif char == "{":
+            head = code[start:position].strip()
+            if is_scope(head):
+                start = position + 1
+            else:
+                end = matching(code, position, "{}")
+                if is_body(head):
+                    label = re.match(r"\s*(?:(?:public|private|protected)\s*:\s*)*", code[start:position])
+                    yield line_of(code, start + label.end()), line_of(code, end)
+                    start = end + 1
+                position = end
+        position += 1
+
+
+def matching(code, position, pair):
+    depth = 0
+    for at in range(position, len(code)):
+        if code[at] == pair[0]:
+            depth += 1
+        elif code[at] == pair[1]:
+            depth -= 1
+            if depth == 0:
+                return at
+    return len(code) - 1
+
+
+def is_scope(head):
+    """Whether a brace after this text opens a namespace or a class, in which functions are looked for."""
+    head = re.sub(r"\b(public|private|protected)\s*:(?!:)", " ", head)
+    head = re.sub(r"template\s*<[^{};]*?>\s*(?=(class|struct|union)\b)", "", head)
+    if re.search(r"\bnamespace\b", head) or re.search(r'\bextern\s*"[^"]*"$', head):
+        return True
+    return bool(re.search(r"\b(class|struct|union)\b", head)) and ")" not in head and "=" not in head
+
+
+def is_body(head):
+    """Whether a brace after this text opens the body of a function, not an initialiser or an enum."""
+    if ")" not in head or re.search(r"=\s*$|=\s*[\w:<>, ]+$", head) or re.match(r"\s*enum\b", head):
+        return False
+    member_initialisers = re.search(r"\)\s*(noexcept\s*)?:(?!:)", head)
+    return not (member_initialisers and re.search(r"\w\s*$", head))
+
+
+def check_function_length(tree):
+    for path in tree.sources(".cc", ".h"):
+        if path in GENERATED:
+            continue
+        for first, last in functions_of(tree.code(path)):
+            n_lines = last - first + 1
+            if n_lines > MAX_FUNCTION_LINES:
+                tree.fault(path, first, "function length", f"{n_lines} lines, at most {MAX_FUNCTION_LINES}")
+
+
+# --- rules: what is never written -----------------------------------------------------------------------------------
+
+def check_calls(tree):
+    for path in tree.sources(".cc", ".h", ".inc"):
+        code = tree.code(path)
+        if not path.startswith(("src/app/", "tests/")):
+            for match in re.finditer(r"\b(secure_)?getenv\b|\benviron\b", code):
+                tree.fault(path, line_of(code, match.start()), "getenv",
+                           "the environment is read in src/app and in tests only")
+        if path.startswith("src/"):
+            for match in re.finditer(r"\bthrow\b", code):
+                tree.fault(path, line_of(code, match.start()), "throw", "failure is a Result or a Status")
+
+
+def check_todo(tree):
+    for path in tree.sources(*CODE, *SCRIPTS):
+        for number, line in enumerate(tree.lines(path), 1):
+            if re.search(r"(//|#)\s*(TODO|FIXME|XXX)\b(?!\S*\s*\(?#\d)", line):
+                tree.fault(path, number, "todo", "without the number of an issue: TODO #12")
+
+
+def check_license_line(tree):
+    for path in tree.sources(*CODE, *SCRIPTS) + [p for p in (".ci/run", "dev") if p in tree.paths]:
+        lines = tree.lines(path)
+        if lines[0].startswith("#!"):
+            lines = lines[1:]
+        mark = "//" if path.endswith(CODE) else "#"
+        if not lines or lines[0] != f"{mark} SPDX-License-Identifier: Apache-2.0":
+            tree.fault(path, 1, "license", f'the first line is "{mark} SPDX-License-Identifier: Apache-2.0"')
+
+
+def check_words(tree):
+    for path in tree.paths:
+        if path.startswith(("testdata/", "fuzz/corpus/")) or path in WORDS_NAMED_IN or tree.text(path) is None:
+            continue
+        for number, line in enumerate(tree.lines(path), 1):
+            for pattern, message in WORDS:
+                match = pattern.search(line)
+                if match:
+                    tree.fault(path, number, "words", f'"{match.group(0)}": {message}')
+
+
+# --- rules: nothing forgotten ---------------------------------------------------------------------------------------
+
+def check_tests(tree):
+    known = set(tree.paths)
+    for path in tree.sources(".cc"):
+        if not path.startswith("src/") or is_test(path):
+            continue
+        has_test = path[:-len(".cc")] + "_test.cc" in known
+        if not has_test and path not in TESTED_ELSEWHERE:
+            tree.fault(path, 1, "test", "no _test.cc beside it (TESTED_ELSEWHERE in tools/check_tree.py has exceptions)")
+        if has_test and path in TESTED_ELSEWHERE:
+            tree.fault(path, 1, "test", "has a _test.cc now: take it out of TESTED_ELSEWHERE")
+    for path in TESTED_ELSEWHERE:
+        if path not in known and tree.root == own_root():
+            tree.fault("tools/check_tree.py", 1, "test", f"TESTED_ELSEWHERE names {path}, which is not there")
+
+
+def check_built(tree):
+    """A source must be named by a CMakeLists.txt at or above it, or be globbed in its folder; a header be included."""
+    known = set(tree.paths)
+    for path in tree.sources(".cc", ".S"):
+        if not is_built(tree, known, path):
+            tree.fault(path, 1, "dead file", "built by no CMakeLists.txt")
+    included = {target for path in tree.sources(".cc", ".h", ".inc") for _, _, target in includes_of(tree, path)}
+    for path in tree.sources(".h", ".inc"):
+        names = {path.split("/", 1)[1], os.path.basename(path)}
+        if not names & included:
+            tree.fault(path, 1, "dead file", "included by no file")
+
+
+def is_built(tree, known, path):
+    folder, name = os.path.split(path)
+    recipe = f"{folder}/CMakeLists.txt"
+    if recipe not in known:
+        return False
+    parent = os.path.dirname(folder)
+    while parent and f"{parent}/CMakeLists.txt" not in known:
+        parent = os.path.dirname(parent)
+    above = tree.text(os.path.join(parent, "CMakeLists.txt") if parent else "CMakeLists.txt") or ""
+    if not re.search(rf"add_subdirectory\({re.escape(os.path.relpath(folder, parent or '.'))}\)", above):
+        return False
+    text = re.sub(r"#[^\n]*", "", tree.text(recipe))
+    if re.search(rf"(?<![\w.]){re.escape(name)}(?![\w.])", re.sub(r"EXCLUDE[^)]*", "", text)):
+        return True
+    for pattern in re.findall(r"GLOB[^)]*?/([\w*.]+)\)", text):
+        if re.fullmatch(pattern.replace(".", r"\.").replace("*", ".*"), name):
+            return True
+    excluded = " ".join(re.findall(r"EXCLUDE([^)]*?)(?:DEPS|LABELS|\))", text))
+    return "facet_library(" in text and name not in excluded.split()
+
+
+RULES = [check_includes, check_third_party, check_file_length, check_function_length, check_calls, check_todo,
+         check_license_line, check_words, check_tests, check_built]
+
+
+def own_root():
+    return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def main(arguments):
+    tree = Tree(os.path.abspath(arguments[0]) if arguments else own_root())
+    for rule in RULES:
+        rule(tree)
+    for _, _, message in sorted(tree.faults):
+        print(message)
+    print(f"{len(tree.paths)} files, {len(tree.faults)} faults", file=sys.stderr)
+    return 1 if tree.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
