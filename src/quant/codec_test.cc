@@ -19,6 +19,8 @@ namespace {
 
 constexpr int64_t kElements = 8 * 512;
 
+std::string TypeName(TensorType type) { return std::string(InfoOf(type).name); }
+
 class CodecTest : public ::testing::TestWithParam<TensorType> {
  protected:
   void SetUp() override {
@@ -45,13 +47,11 @@ class CodecTest : public ::testing::TestWithParam<TensorType> {
   std::optional<safetensors::File> values_;
 };
 
-std::string NameOf(TensorType type) { return std::string(InfoOf(type).name); }
-
 TEST_P(CodecTest, DecodesWhatGgmlDecodes) {
-  const auto* tensor = blocks_->Find("t." + NameOf(GetParam()));
+  const auto* tensor = blocks_->Find("t." + TypeName(GetParam()));
   ASSERT_NE(tensor, nullptr);
   ASSERT_EQ(tensor->data.size(), static_cast<size_t>(BytesOf(GetParam(), kElements)));
-  const std::vector<float> wanted = Values(NameOf(GetParam()));
+  const std::vector<float> wanted = Values(TypeName(GetParam()));
   std::vector<float> found(wanted.size());
   FindCodec(GetParam())->decode(tensor->data.data(), kElements, found.data());
   EXPECT_EQ(std::memcmp(found.data(), wanted.data(), found.size() * sizeof(float)), 0);
@@ -63,7 +63,7 @@ TEST_P(CodecTest, EncodesWhatGgmlEncodes) {
     EXPECT_TRUE(GetParam() == TensorType::kQ4_K || GetParam() == TensorType::kQ6_K);
     return;
   }
-  const auto* tensor = blocks_->Find("t." + NameOf(GetParam()));
+  const auto* tensor = blocks_->Find("t." + TypeName(GetParam()));
   ASSERT_NE(tensor, nullptr);
   const std::vector<float> source = Values("source");
   std::vector<std::byte> found(tensor->data.size());
@@ -99,7 +99,7 @@ INSTANTIATE_TEST_SUITE_P(Types, CodecTest,
                          ::testing::Values(TensorType::kF32, TensorType::kF16, TensorType::kBF16,
                                            TensorType::kQ8_0, TensorType::kQ4_0, TensorType::kQ4_K,
                                            TensorType::kQ6_K),
-                         [](const auto& info) { return NameOf(info.param); });
+                         [](const auto& test) { return TypeName(test.param); });
 
 TEST(FindCodec, KnowsOnlyTheSupportedTypes) {
   EXPECT_EQ(FindCodec(TensorType::kQ2_K), nullptr);
