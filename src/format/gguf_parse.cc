@@ -55,7 +55,7 @@ class Parser {
   Result<Value> ReadArray(std::string_view key);
   Result<uint64_t> ReadArrayCount(std::string_view key, ValueType element_type);
   Result<Value> ReadStrings(uint64_t count);
-  Result<bool> ReadBool(std::string_view key);
+  Status CheckBool(std::string_view key, uint8_t byte);
   Result<TensorInfo> ReadTensor(uint32_t alignment);
   Status Place(std::vector<TensorInfo>& tensors, uint32_t alignment);
   Status CheckOverlap(const std::vector<TensorInfo>& tensors);
@@ -167,8 +167,9 @@ Result<Value> Parser::ReadValue(std::string_view key) {
       return Value::String(std::string(text));
     }
     case ValueType::kBool: {
-      FACET_ASSIGN(const bool flag, ReadBool(key));
-      return Value::Bool(flag);
+      FACET_ASSIGN(const auto byte, cursor_.Read<uint8_t>("bool"));
+      FACET_RETURN_IF_ERROR(CheckBool(key, byte));
+      return Value::Bool(byte == 1);
     }
     default:
       return VisitStored(type, [&](auto sample) -> Result<Value> {
@@ -179,12 +180,11 @@ Result<Value> Parser::ReadValue(std::string_view key) {
   }
 }
 
-Result<bool> Parser::ReadBool(std::string_view key) {
-  FACET_ASSIGN(const auto byte, cursor_.Read<uint8_t>("bool"));
+Status Parser::CheckBool(std::string_view key, uint8_t byte) {
   if (byte > 1) {
     return Refuse(WhereKey(name_, key), fmt::format("bool {}", byte), "0 or 1");
   }
-  return byte == 1;
+  return {};
 }
 
 Result<Value> Parser::ReadArray(std::string_view key) {
@@ -197,9 +197,12 @@ Result<Value> Parser::ReadArray(std::string_view key) {
     return ReadStrings(count);
   }
   if (element_type == ValueType::kBool) {
-    std::vector<uint8_t> flags(count);
-    for (uint8_t& flag : flags) {
-      FACET_ASSIGN(flag, ReadBool(key));
+    FACET_ASSIGN(const auto raw, cursor_.Take(count, "an array"));
+    std::vector<uint8_t> flags;
+    flags.reserve(count);
+    for (const std::byte byte : raw) {
+      flags.push_back(static_cast<uint8_t>(byte));
+      FACET_RETURN_IF_ERROR(CheckBool(key, flags.back()));
     }
     return Value{ValueType::kArray, element_type, std::move(flags)};
   }

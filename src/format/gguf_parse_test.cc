@@ -237,7 +237,7 @@ TEST(GgufParseTest, RefusesCountsThatTheFileCannotHold) {
             "which fit in the 0 "
             "bytes left");
   const std::string large =
-      ArrayEntry("k", 0, kMaxArrayElements, std::string(kMaxArrayElements, 'x'));
+      ArrayEntry("k", 7, kMaxArrayElements, std::string(kMaxArrayElements, '\1'));
   EXPECT_EQ(EntryError(large), "no error");
   EXPECT_EQ(ErrorOf(Build({.entries = {large, ArrayEntry("l", 7, 1, Pack(uint8_t{1}))}})),
             "a.gguf, key \"l\": array of 1 elements after 16777216, wanted at most 16777216 in all "
