@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Each rule of check_tree.py must fire on a small made-up tree that breaks it, and keep silent on one that does not."""
+import contextlib
+import io
 import os
-import subprocess
 import sys
 import tempfile
 import unittest
 
-CHECK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "check_tree.py")
+sys.dont_write_bytecode = True  # a test leaves nothing in the source tree
+import check_tree
+
 LICENSE = "// SPDX-License-Identifier: Apache-2.0\n"
 
 
@@ -39,9 +42,12 @@ class CheckTreeTest(unittest.TestCase):
                 os.makedirs(os.path.join(root, os.path.dirname(path)), exist_ok=True)
                 with open(os.path.join(root, path), "w", encoding="utf-8") as file:
                     file.write(text)
-            result = subprocess.run([sys.executable, CHECK, root], capture_output=True, text=True)
-        self.assertEqual(result.returncode, 1 if result.stdout else 0, result.stderr)
-        return result.stdout.splitlines()
+            output = io.StringIO()
+            with contextlib.redirect_stdout(output), contextlib.redirect_stderr(io.StringIO()):
+                status = check_tree.main([root])
+        faults = output.getvalue().splitlines()
+        self.assertEqual(status, 1 if faults else 0)
+        return faults
 
     def assert_clean(self, files):
         self.assertEqual(self.run_check(files), [])
