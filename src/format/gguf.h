@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// GGUF files: the directory of metadata and tensors that stands before the data. Reads versions 2 and 3, with shards;
-// writes version 3. Knows nothing of models. Parsing works on bytes and never allocates by a count that the bytes left
-// could not hold. docs/gguf.md describes the format as we read it.
+// GGUF files: the directory of metadata and tensors that stands before the data. Reads versions 2
+// and 3, with shards; writes version 3. Knows nothing of models. Parsing works on bytes and never
+// allocates by a count that the bytes left could not hold. docs/gguf.md describes the format as we
+// read it.
 #pragma once
 
 #include <cstddef>
@@ -23,18 +24,30 @@ namespace facet::gguf {
 
 /// Values are the ids stored in files.
 enum class ValueType : uint32_t {
-  kUint8 = 0, kInt8 = 1, kUint16 = 2, kInt16 = 3, kUint32 = 4, kInt32 = 5, kFloat32 = 6, kBool = 7,
-  kString = 8, kArray = 9, kUint64 = 10, kInt64 = 11, kFloat64 = 12,
+  kUint8 = 0,
+  kInt8 = 1,
+  kUint16 = 2,
+  kInt16 = 3,
+  kUint32 = 4,
+  kInt32 = 5,
+  kFloat32 = 6,
+  kBool = 7,
+  kString = 8,
+  kArray = 9,
+  kUint64 = 10,
+  kInt64 = 11,
+  kFloat64 = 12,
 };
 std::string_view NameOf(ValueType type);  ///< "uint32", "string", ...
 
-/// A metadata value. Integers of every width are held in 64 bits, floats in double; `type` (and `element_type` of an
-/// array) is the type as stored. An array of arrays is refused when read.
+/// A metadata value. Integers of every width are held in 64 bits, floats in double; `type` (and
+/// `element_type` of an array) is the type as stored. An array of arrays is refused when read.
 struct Value {
   ValueType type = ValueType::kUint32;
   ValueType element_type = ValueType::kUint32;  ///< of an array
-  std::variant<int64_t, uint64_t, double, bool, std::string, std::vector<int64_t>, std::vector<uint64_t>,
-               std::vector<double>, std::vector<uint8_t>, std::vector<std::string>>
+  std::variant<int64_t, uint64_t, double, bool, std::string, std::vector<int64_t>,
+               std::vector<uint64_t>, std::vector<double>, std::vector<uint8_t>,
+               std::vector<std::string>>
       data;
   // vector<uint8_t> holds bool arrays, one byte each.
 
@@ -78,12 +91,13 @@ class Metadata {
   Entries entries_;
 };
 
-/// A tensor's place. `shape` has the slowest axis first ([rows, columns]: the reverse of the file's order).
+/// A tensor's place. `shape` has the slowest axis first ([rows, columns]: the reverse of the file's
+/// order).
 struct TensorInfo {
   std::string name;
   TensorType type;
   std::vector<int64_t> shape;
-  uint64_t offset;   ///< from the beginning of the file
+  uint64_t offset;  ///< from the beginning of the file
   uint64_t n_bytes;
 };
 
@@ -95,8 +109,9 @@ struct Directory {
   std::vector<TensorInfo> tensors;
 };
 
-/// Reads the directory of one file. `name` is what errors call it. Checks every offset, size, alignment, overlap of
-/// tensor data, duplicate names and keys, types and dimensions (1 to 4, all positive, product within 2^60).
+/// Reads the directory of one file. `name` is what errors call it. Checks every offset, size,
+/// alignment, overlap of tensor data, duplicate names and keys, types and dimensions (1 to 4, all
+/// positive, product within 2^60).
 Result<Directory> Parse(std::span<const std::byte> bytes, const std::string& name);
 
 /// A tensor with its data, which lies in the mapped file.
@@ -107,12 +122,12 @@ struct TensorView {
   std::span<const std::byte> data;
 };
 
-/// An open GGUF file with all its shards. Movable; the views live as long as it does (or the bytes given to
-/// FromBytes).
+/// An open GGUF file with all its shards. Movable; the views live as long as it does (or the bytes
+/// given to FromBytes).
 class File {
  public:
-  /// Opens PATH; when it is the first of split files (split.count > 1, NAME-00001-of-0000N.gguf) the others too.
-  /// Another than the first shard is refused, naming the first one.
+  /// Opens PATH; when it is the first of split files (split.count > 1, NAME-00001-of-0000N.gguf)
+  /// the others too. Another than the first shard is refused, naming the first one.
   static Result<File> Open(const std::string& path);
   /// A file that is already in memory, such as the embedded model; the bytes must outlive the File.
   static Result<File> FromBytes(std::span<const std::byte> bytes, const std::string& name);
@@ -120,7 +135,9 @@ class File {
   [[nodiscard]] const Metadata& metadata() const { return metadata_; }  ///< of the first shard
   [[nodiscard]] uint32_t version() const { return version_; }
   [[nodiscard]] uint32_t alignment() const { return alignment_; }
-  [[nodiscard]] const std::vector<TensorView>& tensors() const { return tensors_; }  ///< of all shards, in order
+  [[nodiscard]] const std::vector<TensorView>& tensors() const {
+    return tensors_;
+  }  ///< of all shards, in order
   [[nodiscard]] const TensorView* Find(std::string_view tensor_name) const;
   [[nodiscard]] uint64_t n_bytes() const { return n_bytes_; }  ///< of all files
   [[nodiscard]] size_t n_shards() const { return n_shards_; }
@@ -140,7 +157,8 @@ class File {
   size_t n_shards_ = 1;
 };
 
-/// A tensor to be written: its data is asked for when its turn comes, so that a large file never lies in memory.
+/// A tensor to be written: its data is asked for when its turn comes, so that a large file never
+/// lies in memory.
 struct TensorToWrite {
   std::string name;
   TensorType type;
@@ -149,9 +167,11 @@ struct TensorToWrite {
   std::function<Result<std::string>()> data;
 };
 
-/// Writes a version 3 file with alignment 32 (general.alignment is written only when `metadata` sets it), through an
-/// AtomicFile. `on_progress`, when set, is called with (bytes written, bytes in all) after each tensor.
-Status Write(const std::string& path, const Metadata& metadata, const std::vector<TensorToWrite>& tensors,
+/// Writes a version 3 file with alignment 32 (general.alignment is written only when `metadata`
+/// sets it), through an AtomicFile. `on_progress`, when set, is called with (bytes written, bytes
+/// in all) after each tensor.
+Status Write(const std::string& path, const Metadata& metadata,
+             const std::vector<TensorToWrite>& tensors,
              const std::function<void(uint64_t, uint64_t)>& on_progress = {});
 
 }  // namespace facet::gguf
