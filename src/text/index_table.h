@@ -42,32 +42,43 @@ class IndexTable {
   static constexpr int32_t kNone = -1;
 
   /// Empties the table and makes room for `n` entries, which is all it may ever hold.
-  void Reset(size_t n) { slots_.assign(std::bit_ceil(2 * n + 1), kNone); }
+  void Reset(size_t n) { slots_.assign(std::bit_ceil(2 * n + 1), Slot{}); }
 
   /// The index for which `is_equal(index)` holds among those with this hash, or kNone.
   template <typename IsEqual>
   [[nodiscard]] int32_t Find(uint64_t hash, const IsEqual& is_equal) const {
-    return slots_.empty() ? kNone : slots_[Probe(hash, is_equal)];
+    return slots_.empty() ? kNone : slots_[Probe(hash, is_equal)].index;
   }
 
-  /// The place of such an index, or an empty place (kNone) for the caller to fill.
+  /// The place of such an index, or an empty place (kNone), which the caller must fill.
   template <typename IsEqual>
   int32_t& Place(uint64_t hash, const IsEqual& is_equal) {
-    return slots_[Probe(hash, is_equal)];
+    Slot& slot = slots_[Probe(hash, is_equal)];
+    slot.tag = TagOf(hash);
+    return slot.index;
   }
 
  private:
+  /// The tag spares most comparisons of entries with other hashes, each of which would miss the
+  /// cache.
+  struct Slot {
+    uint32_t tag = 0;
+    int32_t index = kNone;
+  };
+  static uint32_t TagOf(uint64_t hash) { return static_cast<uint32_t>(hash >> 32); }
+
   template <typename IsEqual>
   [[nodiscard]] size_t Probe(uint64_t hash, const IsEqual& is_equal) const {
     const size_t mask = slots_.size() - 1;
-    size_t slot = static_cast<size_t>(hash) & mask;
-    while (slots_[slot] != kNone && !is_equal(slots_[slot])) {
-      slot = (slot + 1) & mask;
+    size_t i = static_cast<size_t>(hash) & mask;
+    while (slots_[i].index != kNone &&
+           (slots_[i].tag != TagOf(hash) || !is_equal(slots_[i].index))) {
+      i = (i + 1) & mask;
     }
-    return slot;
+    return i;
   }
 
-  std::vector<int32_t> slots_;  // a power of two of them, one or more always empty
+  std::vector<Slot> slots_;  // a power of two of them, one or more always empty
 };
 
 }  // namespace facet

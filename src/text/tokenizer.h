@@ -13,10 +13,13 @@
 #include <string_view>
 #include <vector>
 
+#include "text/join_filter.h"
 #include "text/special_matcher.h"
 #include "text/vocab.h"
 
 namespace facet {
+
+class PairMerger;
 
 /// A piece of a prompt. With parse_special off, the text of a control token inside it stays text.
 struct TextRun {
@@ -45,12 +48,14 @@ class Tokenizer {
   };
   [[nodiscard]] std::vector<int> EncodeParts(std::string_view text,
                                              std::span<const Part> parts) const;
-  void EncodeStretch(std::string_view text, std::vector<int>& ids) const;
-  [[nodiscard]] std::vector<int32_t> Pieces(std::string_view text) const;
+  void EncodeStretch(std::string_view text, PairMerger& merger, std::vector<int>& ids) const;
+  bool AddPieces(std::string_view character, bool is_after_unknown,
+                 std::vector<int32_t>& pieces) const;
   [[nodiscard]] int32_t PieceOf(std::string_view character) const;
 
   const Vocab* vocab_;
   SpecialMatcher specials_;
+  JoinFilter joins_;
   std::array<int32_t, 128> ascii_pieces_ = {};  // ids, or -1
 };
 

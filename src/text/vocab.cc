@@ -233,7 +233,7 @@ Status Vocab::AddMerges(const VocabParts& parts) {
     }
     const auto rank = static_cast<int32_t>(merges_.size());
     merges_.push_back({ids[0], ids[1], ids[2]});
-    if (is_special(ids[2]) || kind(ids[2]) == TokenKind::kByte) {
+    if (!IsPlain(ids[0]) || !IsPlain(ids[1]) || !IsPlain(ids[2])) {
       continue;
     }
     // Of a repeated merge the last one counts, as in the reference.
@@ -243,6 +243,11 @@ Status Vocab::AddMerges(const VocabParts& parts) {
     }) = rank;
   }
   return {};
+}
+
+/// Whether text may become the token by merging.
+bool Vocab::IsPlain(int id) const {
+  return !is_special(id) && kind(id) != TokenKind::kByte && id != unk_id_;
 }
 
 std::optional<int> Vocab::Find(std::string_view wanted) const {

@@ -109,8 +109,8 @@ class Vocab {
 
   /// All merges by rank.
   [[nodiscard]] std::span<const Merge> merges() const { return merges_; }
-  /// The rank of the merge of two neighbours, or -1. Merges into special or byte tokens are never
-  /// found: no text may become one.
+  /// The rank of the merge of two neighbours, or -1. Merges of or into special, byte or unknown
+  /// tokens are never found: no text may become one, and what is none stays apart.
   [[nodiscard]] int FindMerge(int left, int right) const {
     return merge_table_.Find(HashPair(left, right), [&](int32_t rank) {
       const Merge& merge = merges_[static_cast<size_t>(rank)];
@@ -138,6 +138,7 @@ class Vocab {
   Status AddTokens(const VocabParts& parts);
   Status AddMerges(const VocabParts& parts);
   void AddRoles(const VocabParts& parts);
+  [[nodiscard]] bool IsPlain(int id) const;
   [[nodiscard]] uint32_t AddBytes(std::string_view text, TokenKind kind, uint32_t text_begin);
 
   [[nodiscard]] const Token& At(int id) const {
