@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/engine.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "engine/engine_core.h"
+#include "engine/request_check.h"
+
+namespace facet {
+
+namespace {
+
+double Now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+struct Engine::State {
+  struct Submitted {
+    Request request;
+    double submitted_s;
+  };
+  /// What other threads asked for since the last step.
+  struct Commands {
+    std::vector<Submitted> submitted;
+    std::unordered_set<uint64_t> cancelled;
+    bool is_stopping = false;
+  };
+
+  State(std::unique_ptr<Runner> model, EngineOptions options)
+      : max_queue(options.max_queue),
+        runner(std::move(model)),
+        core(runner.get(), std::move(options), Now) {
+    FACET_CHECK(max_queue >= 1);
+  }
+
+  void Run();
+  Commands TakeCommands();
+  void Deliver(const std::vector<Event>& events);
+
+  // Never changed after construction.
+  const int max_queue;
+  const std::unique_ptr<Runner> runner;
+
+  // Of the engine thread; info() is constant and may be read by all.
+  EngineCore core;
+
+  std::mutex mutex;
+  std::condition_variable wake;
+  // Under the mutex.
+  Commands commands;
+  std::unordered_map<uint64_t, EventSink>
+      sinks;          ///< of all live requests; only the engine thread removes
+  int n_waiting = 0;  ///< taken from commands, not running yet
+
+  std::thread thread;
+};
+
+Engine::State::Commands Engine::State::TakeCommands() {
+  std::unique_lock lock(mutex);
+  n_waiting = core.n_waiting();
+  wake.wait(lock, [&] {
+    return core.has_work() || commands.is_stopping || !commands.submitted.empty() ||
+           !commands.cancelled.empty();
+  });
+  n_waiting += static_cast<int>(commands.submitted.size());
+  Commands taken;
+  std::swap(taken.submitted, commands.submitted);
+  std::swap(taken.cancelled, commands.cancelled);
+  taken.is_stopping = commands.is_stopping;
+  return taken;
+}
+
+void Engine::State::Run() {
+  bool is_stopping = false;
+  while (!is_stopping) {
+    Commands taken = TakeCommands();
+    for (Submitted& submitted : taken.submitted) {
+      FACET_CHECK(core.Add(std::move(submitted.request), submitted.submitted_s).ok());
+    }
+    for (const uint64_t id : taken.cancelled) {
+      core.Cancel(id);
+    }
+    is_stopping = taken.is_stopping;
+    if (is_stopping) {
+      core.CancelAll();
+    }
+    Deliver(core.Step());
+  }
+}
+
+void Engine::State::Deliver(const std::vector<Event>& events) {
+  for (const Event& event : events) {
+    if (event.kind == Event::Kind::kToken) {
+      const EventSink* sink = nullptr;
+      {
+        const std::lock_guard lock(mutex);
+        sink = &sinks.at(event.request_id);  // stays where it is while others are added
+      }
+      (*sink)(event);
+      continue;
+    }
+    EventSink sink;
+    {
+      // The id is free before the end is told, and a late Cancel must not hit whoever uses it next.
+      const std::lock_guard lock(mutex);
+      const auto it = sinks.find(event.request_id);
+      sink = std::move(it->second);
+      sinks.erase(it);
+      commands.cancelled.erase(event.request_id);
+    }
+    sink(event);
+  }
+}
+
+Engine::Engine(std::unique_ptr<Runner> runner, EngineOptions options)
+    : state_(std::make_unique<State>(std::move(runner), std::move(options))) {
+  state_->thread = std::thread([state = state_.get()] { state->Run(); });
+}
+
+Engine::~Engine() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->commands.is_stopping = true;
+  }
+  state_->wake.notify_one();
+  state_->thread.join();
+}
+
+Status Engine::Submit(Request request, EventSink sink) {
+  FACET_RETURN_IF_ERROR(CheckRequest(request, info().n_vocab, info().n_context));
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (state_->sinks.contains(request.id)) {
+      return Refuse("id", fmt::format("{}, which is running", request.id), "an unused one");
+    }
+    const auto n_queued =
+        static_cast<size_t>(state_->n_waiting) + state_->commands.submitted.size();
+    if (n_queued >= static_cast<size_t>(state_->max_queue)) {
+      return Refuse("queue", fmt::format("{} requests waiting", n_queued),
+                    fmt::format("fewer than {}", state_->max_queue));
+    }
+    state_->sinks.emplace(request.id, std::move(sink));
+    state_->commands.submitted.push_back({std::move(request), Now()});
+  }
+  state_->wake.notify_one();
+  return {};
+}
+
+void Engine::Cancel(uint64_t request_id) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (!state_->sinks.contains(request_id)) {
+      return;
+    }
+    state_->commands.cancelled.insert(request_id);
+  }
+  state_->wake.notify_one();
+}
+
+const RunnerInfo& Engine::info() const { return state_->core.info(); }
+
+}  // namespace facet

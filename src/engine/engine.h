@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine thread: owns the runner, the KV blocks and the sequences; other threads submit and
+// cancel through a queue and get events through a callback. What a step decides is in
+// engine_core.h, without threads or clocks.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+
+#include "base/status.h"
+#include "engine/request.h"
+#include "model/runner.h"
+
+namespace facet {
+
+struct EngineOptions {
+  int max_rows = 512;        ///< rows of one step: the prefill chunk
+  int max_rows_beside = 64;  ///< prefill rows of one step while others are generating
+  int max_sequences = 16;    ///< sequences that run at once; others wait
+  int max_queue = 1024;      ///< requests that wait; more are refused
+  /// Bytes a token adds to the text; for stop texts. Called on the engine thread; must outlive the
+  /// engine.
+  std::function<std::string_view(int32_t token)> token_bytes;  // not empty
+};
+
+/// Submit and Cancel may be called from any thread.
+class Engine {
+ public:
+  /// Called on the engine thread, in order per request. Must not block for long and must not call
+  /// the engine.
+  using EventSink = std::function<void(const Event&)>;
+
+  Engine(std::unique_ptr<Runner> runner, EngineOptions options);
+  /// Cancels what runs, tells it, and joins the thread.
+  ~Engine();
+
+  /// Queues a request. Refused, with nothing queued: an empty or too long prompt (both numbers are
+  /// told), tokens outside the vocabulary, sampling values out of range, a full queue, an id that
+  /// is in use.
+  Status Submit(Request request, EventSink sink);
+  /// The request ends within one step with kCancelled; unknown ids are ignored.
+  void Cancel(uint64_t request_id);
+
+  /// The runner's, with n_context lowered to what a lone sequence can have of the blocks.
+  [[nodiscard]] const RunnerInfo& info() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace facet

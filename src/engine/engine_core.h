@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// One step after the other, without threads: plan, run, draw, tell. The same calls give the same
+// events on any machine; time comes in through a function and is only reported.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/request.h"
+#include "engine/scheduler.h"
+#include "engine/sequence.h"
+#include "kv/block_pool.h"
+#include "model/runner.h"
+
+namespace facet {
+
+struct EngineCounters {
+  int64_t n_steps = 0;
+  int64_t n_rows = 0;
+  int64_t n_preempted = 0;
+};
+
+/// Owns blocks and sequences. Not for several threads.
+class EngineCore {
+ public:
+  using Clock = std::function<double()>;  ///< seconds, never going back
+
+  /// `runner` must outlive it. Of options max_queue is not used.
+  EngineCore(Runner* runner, EngineOptions options, Clock clock);
+
+  /// The runner's info, with n_context lowered to what a lone sequence can have of the blocks.
+  [[nodiscard]] const RunnerInfo& info() const { return info_; }
+
+  /// Adds a request, which was submitted at `submitted_s`; refused when it fails CheckRequest or
+  /// its id is in use.
+  Status Add(Request request, double submitted_s);
+  /// Ends the request and gives its blocks back at once; the next Step tells. Unknown ids are
+  /// ignored.
+  void Cancel(uint64_t id);
+  void CancelAll();
+  /// Runs one batch, if there are requests; the events since the last Step, in order per request.
+  std::vector<Event> Step();
+
+  [[nodiscard]] bool has_work() const { return !entries_.empty() || !events_.empty(); }
+  [[nodiscard]] int n_running() const { return n_running_; }
+  [[nodiscard]] int n_waiting() const { return static_cast<int>(entries_.size()) - n_running_; }
+  [[nodiscard]] const BlockPool& sliding_pool() const { return sliding_pool_; }
+  [[nodiscard]] const BlockPool& full_pool() const { return full_pool_; }
+  [[nodiscard]] const EngineCounters& counters() const { return counters_; }
+
+ private:
+  struct Entry {
+    Sequence sequence;
+    double submitted_s;
+    double started_s;      ///< first step; below 0: none yet
+    double first_token_s;  ///< below 0: none yet
+    bool is_finished;
+  };
+  struct Ending {
+    FinishReason reason;
+    int32_t token = -1;
+    std::string error = {};
+  };
+
+  [[nodiscard]] SequenceLimits sequence_limits() const { return {info_.n_context, limits_.window}; }
+  StepPlan Plan();
+  Batch MakeBatch(const StepPlan& plan);
+  void Finish(Entry& entry, Ending ending);
+  void Tell(const Entry& entry, std::vector<TextPiece>& pieces);
+  void DrawToken(Entry& entry, std::span<const float> logits);
+  void Distribute(const StepPlan& plan, const Result<std::span<const float>>& logits);
+  void RemoveFinished();
+
+  Runner* runner_;
+  EngineOptions options_;
+  Clock clock_;
+  RunnerInfo info_;
+  SchedulerLimits limits_;
+  BlockPool sliding_pool_;
+  BlockPool full_pool_;
+  std::vector<std::unique_ptr<Entry>> entries_;  ///< oldest first; the first n_running_ hold blocks
+  int n_running_ = 0;
+  std::vector<Event> events_;
+  EngineCounters counters_;
+};
+
+}  // namespace facet

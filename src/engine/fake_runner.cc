@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/fake_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+#include "base/random.h"
+#include "kv/plan.h"
+
+namespace facet::testing {
+
+FakeRunner::FakeRunner(const RunnerInfo& info, Script script)
+    : info_(info), script_(std::move(script)) {
+  const auto resize = [](Pool& pool, int n_blocks) {
+    pool.slots.resize(static_cast<size_t>(n_blocks) * kBlockPositions);
+    pool.written_in.resize(static_cast<size_t>(n_blocks), -1);
+  };
+  resize(sliding_, info_.n_sliding_blocks);
+  resize(full_, info_.n_full_blocks);
+}
+
+void FakeRunner::Fault(std::string text) {
+  if (faults_.size() < 20) {
+    faults_.push_back(std::move(text));
+  }
+}
+
+FakeRunner::Slot FakeRunner::Read(const Pool& pool, std::span<const BlockId> blocks, int pos) {
+  const auto entry = static_cast<size_t>(pos / kBlockPositions);
+  if (entry >= blocks.size() || blocks[entry] == kNoBlock) {
+    Fault(fmt::format("position {} is visible and has no block", pos));
+    return {};
+  }
+  const Slot slot =
+      pool.slots.at(static_cast<size_t>(blocks[entry] * kBlockPositions + pos % kBlockPositions));
+  if (slot.pos != pos) {
+    Fault(fmt::format("position {} is visible, its block holds {}", pos, slot.pos));
+    return {};
+  }
+  return slot;
+}
+
+void FakeRunner::Write(Pool& pool, std::span<const BlockId> blocks, const Row& row) {
+  const auto entry = static_cast<size_t>(row.pos / kBlockPositions);
+  if (entry >= blocks.size() || blocks[entry] == kNoBlock) {
+    Fault(fmt::format("position {} is written and has no block", row.pos));
+    return;
+  }
+  const auto block = static_cast<size_t>(blocks[entry]);
+  const int64_t writer = (n_batches_ << 20) + row.sequence;
+  int64_t& written_in = pool.written_in.at(block);
+  if (written_in >> 20 == n_batches_ && written_in != writer) {
+    Fault(fmt::format("block {} is written by two sequences", block));
+  }
+  written_in = writer;
+  pool.slots.at(block * kBlockPositions + static_cast<size_t>(row.pos % kBlockPositions)) = {
+      row.pos, row.token};
+}
+
+/// The tokens before `first`, by the full group's blocks, each compared with the sliding group's
+/// where that sees it.
+std::vector<int32_t> FakeRunner::History(const Batch& batch, const Row& first) {
+  const SequenceBlocks& blocks = batch.sequences.at(static_cast<size_t>(first.sequence));
+  const int first_visible =
+      info_.sliding_window == 0 ? first.pos : FirstVisible(first.pos, info_.sliding_window);
+  std::vector<int32_t> history;
+  for (int pos = 0; pos < first.pos; ++pos) {
+    int32_t token = Read(full_, blocks.full, pos).token;
+    if (pos >= first_visible && Read(sliding_, blocks.sliding, pos).token != token) {
+      Fault(fmt::format("position {} differs between the groups", pos));
+      token = -1;
+    }
+    history.push_back(token);
+  }
+  return history;
+}
+
+void FakeRunner::CheckOrder(const Batch& batch) {
+  std::vector<int> next(batch.sequences.size(), -1);
+  for (const Row& row : batch.rows) {
+    int& expected = next.at(static_cast<size_t>(row.sequence));
+    if (expected >= 0 && row.pos != expected) {
+      Fault(fmt::format("row at position {} after {}", row.pos, expected - 1));
+    }
+    expected = row.pos + 1;
+  }
+}
+
+Result<std::span<const float>> FakeRunner::Run(const Batch& batch) {
+  if (before_run) {
+    FACET_RETURN_IF_ERROR(before_run(batch));
+  }
+  ++n_batches_;
+  CheckOrder(batch);
+  std::vector<std::vector<int32_t>> histories(batch.sequences.size());
+  std::vector<bool> is_begun(batch.sequences.size());
+  const auto n_vocab = static_cast<size_t>(info_.n_vocab);
+  logits_.clear();
+  for (const Row& row : batch.rows) {
+    const auto sequence = static_cast<size_t>(row.sequence);
+    if (!is_begun.at(sequence)) {
+      is_begun[sequence] = true;
+      histories[sequence] = History(batch, row);
+    }
+    Write(full_, batch.sequences[sequence].full, row);
+    if (info_.sliding_window > 0) {
+      Write(sliding_, batch.sequences[sequence].sliding, row);
+    }
+    histories[sequence].push_back(row.token);
+    if (row.wants_logits) {
+      logits_.resize(logits_.size() + n_vocab);
+      script_(histories[sequence], std::span(logits_).last(n_vocab));
+    }
+  }
+  return std::span<const float>(logits_);
+}
+
+void HashLogits(std::span<const int32_t> history, std::span<float> logits) {
+  uint64_t hash = 0x9E3779B97F4A7C15u;
+  for (const int32_t token : history) {
+    hash = (hash ^ static_cast<uint32_t>(token)) * 0xD6E8FEB86659FD93u;
+    hash ^= hash >> 32;
+  }
+  for (size_t token = 0; token < logits.size(); ++token) {
+    logits[token] = static_cast<float>(RandomUniform(hash, token) * 8 - 4);
+  }
+}
+
+FakeRunner::Script Say(size_t n_prompt, std::vector<int32_t> reply) {
+  return [n_prompt, reply = std::move(reply)](std::span<const int32_t> history,
+                                              std::span<float> logits) {
+    std::fill(logits.begin(), logits.end(), 0.0F);
+    const size_t n_said = std::min(history.size() - n_prompt, reply.size() - 1);
+    logits[static_cast<size_t>(reply[n_said])] = 20;
+  };
+}
+
+}  // namespace facet::testing

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// What goes into the engine and what comes out of it. Plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace facet {
+
+/// How a token is drawn. The order of the steps is fixed: logit bias, repetition penalty, presence
+/// and frequency penalty, temperature, top-k, top-p, min-p (testdata/sampling/README.md defines
+/// each).
+struct SamplingParams {
+  float temperature = 1.0F;         ///< 0: the best token, lowest id on a tie; filters are ignored
+  int top_k = 64;                   ///< 0: off
+  float top_p = 0.95F;              ///< 1: off
+  float min_p = 0.0F;               ///< 0: off
+  float repetition_penalty = 1.0F;  ///< over prompt and reply, each token once; 1: off
+  float presence_penalty = 0.0F;    ///< over the reply
+  float frequency_penalty = 0.0F;   ///< over the reply
+  std::vector<std::pair<int32_t, float>> logit_bias;
+  uint64_t seed = 0;
+};
+
+/// One generation. Checked by Engine before it is queued.
+struct Request {
+  uint64_t id = 0;              ///< chosen by the caller, unique among running requests
+  std::vector<int32_t> prompt;  ///< not empty
+  SamplingParams sampling;
+  int max_tokens = -1;              ///< -1: until the context is full
+  std::vector<std::string> stop;    ///< texts that end the reply and are not part of it
+  std::vector<int32_t> end_tokens;  ///< tokens that end the reply; their text is not part of it
+  std::vector<int32_t> suppressed_tokens;  ///< never drawn
+  bool stops_on_repetition = true;         ///< the guard against endless repetition
+};
+
+enum class FinishReason {
+  kEndToken,  ///< one of end_tokens; Event::token has it
+  kStopString,
+  kMaxTokens,
+  kContext,     ///< the context is full
+  kRepetition,  ///< the guard: the reply's end repeats itself
+  kCancelled,
+  kError,  ///< Event::error says why
+};
+std::string_view NameOf(FinishReason reason);  ///< "stop", "stop", "length", "length",
+                                               ///< "repetition", "cancelled", "error"
+
+/// Counts and times of one request. Seconds are wall time on the engine's clock.
+struct RequestStats {
+  int n_prompt = 0;
+  int n_generated = 0;   ///< tokens drawn, the end token included
+  double queue_s = 0;    ///< from submission to the first step
+  double prefill_s = 0;  ///< from then to the first token
+  double decode_s = 0;   ///< from the first token to the end
+};
+
+/// What the engine tells of a request, in order: any number of kToken, then exactly one kFinished.
+struct Event {
+  enum class Kind { kToken, kFinished };
+  Kind kind = Kind::kToken;
+  uint64_t request_id = 0;
+  int32_t token = -1;  ///< kToken: the token; kFinished with kEndToken: the end token
+  std::string bytes;  ///< kToken: what it adds to the text (may be part of a character; cut where a
+                      ///< stop text begins)
+  FinishReason reason = FinishReason::kEndToken;  ///< kFinished
+  std::string error;                              ///< kFinished with kError
+  RequestStats stats;                             ///< kFinished
+};
+
+}  // namespace facet

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which rows the next step computes. Pure: sequences and limits in, a plan out; no blocks are
+// touched. It may be, since what a sequence holds follows from how far it has been computed.
+// Policy: the older goes first in everything. Generating sequences take one row each, what is left
+// of the step goes to prefill; whoever waits is admitted in order when its blocks fit; when blocks
+// run out the youngest gives its blocks back. So those that run are always the oldest, and the
+// oldest always moves.
+#pragma once
+
+#include <span>
+#include <vector>
+
+namespace facet {
+
+struct SchedulerLimits {
+  int max_rows = 0;         ///< of a step, at least max_sequences
+  int max_rows_beside = 0;  ///< prefill rows of a step in which others generate; at least 1
+  int max_sequences = 0;
+  int window = 0;  ///< of the sliding layers; 0: there are none
+  int n_sliding_blocks = 0;
+  int n_full_blocks = 0;
+};
+
+/// A sequence as the scheduler sees it.
+struct SequenceState {
+  int n_tokens = 0;    ///< known; all of them must be computed before the next can be drawn
+  int n_computed = 0;  ///< positions with K/V; less than n_tokens
+  int n_most = 0;      ///< n_tokens will never be more
+};
+
+struct StepPlan {
+  struct Rows {
+    int sequence;  ///< index
+    int n_rows;    ///< positions [n_computed, n_computed + n_rows)
+  };
+  int n_running = 0;    ///< afterwards: the first so many sequences run
+  int n_preempted = 0;  ///< sequences [n_running, n_running + n_preempted) lose their blocks first
+  std::vector<Rows> rows;  ///< in order of age
+};
+
+/// The most tokens a lone sequence can have within `limits` and `n_context`; what is longer never
+/// fits.
+int LargestContext(const SchedulerLimits& limits, int n_context);
+
+/// Plans one step. `sequences` stand in order of age, oldest first; the first `n_running` hold
+/// blocks. None has n_most above LargestContext. When there is a sequence, there are rows, and the
+/// first sequence has some.
+StepPlan PlanStep(std::span<const SequenceState> sequences, int n_running,
+                  const SchedulerLimits& limits);
+
+}  // namespace facet
