@@ -131,11 +131,9 @@ TEST(SafetensorsParseTest, RefusesBrokenTensors) {
   EXPECT_EQ(
       TensorError(R"({"dtype":"I8","shape":[8]})"),
       where + R"("{"dtype":"I8","shape":[8]}", wanted an object of dtype, shape and data_offsets)");
-  EXPECT_EQ(
-      TensorError(R"({"dtype":"I8","shape":[8],"data_offsets":[0,8],"shape":[8]})"),
-      where +
-          R"("{"dtype":"I8","shape":[8],"data_offsets":[0,8],"shape":[8]}", wanted an object of dtype, )"
-          "shape and data_offsets");
+  EXPECT_EQ(TensorError(R"({"dtype":"I8","shape":[8],"data_offsets":[0,8],"shape":[8]})"),
+            where + R"("{"dtype":"I8","shape":[8],"data_offsets":[0,8],"shape":[8]}", )"
+                    "wanted an object of dtype, shape and data_offsets");
   const std::string types = ", wanted F64, F32, F16, BF16, I64, I32, I16, I8, U8 or BOOL";
   EXPECT_EQ(TensorError(Descriptor("\"F8_E4M3\"", "[8]", "[0,8]")),
             where + "dtype \"F8_E4M3\"" + types);
@@ -217,7 +215,7 @@ class IndexTest : public ::testing::Test {
 
 TEST_F(IndexTest, OpensAllShards) {
   const auto file = OpenIndex(
-      R"({"metadata":{"total_size":6},"weight_map":{"b":"two.safetensors","a":"one.safetensors"}})");
+      R"({"metadata":{"size":6},"weight_map":{"b":"two.safetensors","a":"one.safetensors"}})");
   ASSERT_TRUE(file.ok()) << file.error().Message();
   EXPECT_EQ(file->tensors().size(), 2u);
   EXPECT_EQ(file->Find("a")->data.size(), 4u);
