@@ -21,10 +21,14 @@ namespace {
 /// general.file_type as llama.cpp numbers it.
 uint32_t FileTypeOf(TensorType type) {
   switch (type) {
-    case TensorType::kF32: return 0;
-    case TensorType::kF16: return 1;
-    case TensorType::kQ8_0: return 7;
-    default: return 32;  // BF16
+    case TensorType::kF32:
+      return 0;
+    case TensorType::kF16:
+      return 1;
+    case TensorType::kQ8_0:
+      return 7;
+    default:
+      return 32;  // BF16
   }
 }
 
@@ -33,7 +37,8 @@ Result<std::optional<TensorType>> ParseOutType(const std::string& outtype) {
   if (outtype == "auto") {
     return std::optional<TensorType>();
   }
-  for (const TensorType type : {TensorType::kF32, TensorType::kF16, TensorType::kBF16, TensorType::kQ8_0}) {
+  for (const TensorType type :
+       {TensorType::kF32, TensorType::kF16, TensorType::kBF16, TensorType::kQ8_0}) {
     const auto found = FindTensorTypeByName(outtype);
     if (found.has_value() && found->type == type) {
       return std::optional<TensorType>(type);
@@ -48,7 +53,8 @@ bool EndsWith(std::string_view text, std::string_view end) {
 
 /// Vectors, scales and the router decide much and weigh little: they stay exact.
 bool StaysF32(const CheckpointTensor& tensor) {
-  return tensor.shape.size() < 2 || EndsWith(tensor.name, ".scale") || EndsWith(tensor.name, "ffn_gate_inp.weight");
+  return tensor.shape.size() < 2 || EndsWith(tensor.name, ".scale") ||
+         EndsWith(tensor.name, "ffn_gate_inp.weight");
 }
 
 TensorType ChooseType(const CheckpointTensor& tensor, std::optional<TensorType> wanted) {
@@ -80,12 +86,14 @@ std::string Recode(const CheckpointTensor& tensor, TensorType type) {
   const int64_t out_bytes = BytesOf(type, n_row);
   for (int64_t r = 0; r * n_row < n_elements; ++r) {
     FindCodec(tensor.type)->decode(tensor.data.data() + r * in_bytes, n_row, row.data());
-    FindCodec(type)->encode(row.data(), n_row, reinterpret_cast<std::byte*>(out.data()) + r * out_bytes);
+    FindCodec(type)->encode(row.data(), n_row,
+                            reinterpret_cast<std::byte*>(out.data()) + r * out_bytes);
   }
   return out;
 }
 
-/// Factors that divide the frequencies of full layers: 1 for pairs that turn, 1e30 for those that stand still.
+/// Factors that divide the frequencies of full layers: 1 for pairs that turn, 1e30 for those that
+/// stand still.
 std::string RopeFactors(int n_pairs, int n_turning) {
   std::string bytes;
   for (int i = 0; i < n_pairs; ++i) {
@@ -103,8 +111,8 @@ int FullHeadSize(const Config& config) {
   return 0;
 }
 
-void SetTokenizer(const Vocab& vocab, const std::string& chat_template, const GenerationDefaults& defaults,
-                  gguf::Metadata* metadata) {
+void SetTokenizer(const Vocab& vocab, const std::string& chat_template,
+                  const GenerationDefaults& defaults, gguf::Metadata* metadata) {
   using gguf::Value;
   std::vector<std::string> tokens;
   std::vector<int32_t> kinds;
@@ -127,8 +135,9 @@ void SetTokenizer(const Vocab& vocab, const std::string& chat_template, const Ge
   set_id("tokenizer.ggml.unknown_token_id", vocab.unk_id());
   set_id("tokenizer.ggml.padding_token_id", vocab.pad_id());
   if (!defaults.suppressed_tokens.empty()) {
-    metadata->Set("tokenizer.ggml.suppress_tokens", Value::I32s({defaults.suppressed_tokens.begin(),
-                                                                 defaults.suppressed_tokens.end()}));
+    metadata->Set(
+        "tokenizer.ggml.suppress_tokens",
+        Value::I32s({defaults.suppressed_tokens.begin(), defaults.suppressed_tokens.end()}));
   }
   metadata->Set("tokenizer.ggml.add_bos_token", Value::Bool(true));
   metadata->Set("tokenizer.ggml.add_space_prefix", Value::Bool(false));
@@ -137,7 +146,8 @@ void SetTokenizer(const Vocab& vocab, const std::string& chat_template, const Ge
   }
 }
 
-Result<gguf::Metadata> MakeMetadata(const Checkpoint& checkpoint, const Config& config, uint32_t file_type) {
+Result<gguf::Metadata> MakeMetadata(const Checkpoint& checkpoint, const Config& config,
+                                    uint32_t file_type) {
   using gguf::Value;
   if (checkpoint.tokenizer_json().is_null()) {
     return Refuse(checkpoint.path(), "no tokenizer.json", "the tokenizer beside the weights");
@@ -162,18 +172,21 @@ Result<gguf::Metadata> MakeMetadata(const Checkpoint& checkpoint, const Config& 
   return metadata;
 }
 
-std::vector<gguf::TensorToWrite> ListTensors(const Checkpoint& checkpoint, std::optional<TensorType> wanted) {
+std::vector<gguf::TensorToWrite> ListTensors(const Checkpoint& checkpoint,
+                                             std::optional<TensorType> wanted) {
   std::vector<gguf::TensorToWrite> tensors;
   const Config& config = checkpoint.config();
   if (const int d_full = FullHeadSize(config); d_full > 0) {
-    const auto n_turning = static_cast<int>(config.rope_full_turning * static_cast<float>(d_full) / 2);
+    const auto n_turning =
+        static_cast<int>(config.rope_full_turning * static_cast<float>(d_full) / 2);
     tensors.push_back({"rope_freqs.weight", TensorType::kF32, {d_full / 2}, [d_full, n_turning] {
                          return Result<std::string>(RopeFactors(d_full / 2, n_turning));
                        }});
   }
   for (const CheckpointTensor& tensor : checkpoint.tensors()) {
     const TensorType type = ChooseType(tensor, wanted);
-    const std::vector<int64_t> shape = tensor.shape.empty() ? std::vector<int64_t>{1} : tensor.shape;
+    const std::vector<int64_t> shape =
+        tensor.shape.empty() ? std::vector<int64_t>{1} : tensor.shape;
     tensors.push_back({tensor.name, type, shape,
                        [&tensor, type] { return Result<std::string>(Recode(tensor, type)); }});
   }
@@ -184,14 +197,16 @@ std::vector<gguf::TensorToWrite> ListTensors(const Checkpoint& checkpoint, std::
 
 Status ConvertToGguf(const ConvertOptions& options) {
   if (!IsDirectory(options.in)) {
-    return Refuse(options.in, "not a directory", "a Hugging Face directory with config.json and safetensors");
+    return Refuse(options.in, "not a directory",
+                  "a Hugging Face directory with config.json and safetensors");
   }
   if (IsDirectory(options.out)) {
     return Refuse(options.out, "a directory", "the name of a file");
   }
   FACET_ASSIGN(const std::optional<TensorType> wanted, ParseOutType(options.outtype));
   FACET_ASSIGN(const Checkpoint checkpoint, Checkpoint::Open(options.in));
-  FACET_ASSIGN(const Weights weights, BindWeights(checkpoint));  // complete and well-formed before anything is written
+  FACET_ASSIGN(const Weights weights,
+               BindWeights(checkpoint));  // complete and well-formed before anything is written
   Config config = checkpoint.config();
   if (!options.name.empty()) {
     config.name = options.name;
@@ -203,7 +218,8 @@ Status ConvertToGguf(const ConvertOptions& options) {
     }
   }
   const TensorType main_type = wanted.value_or(weights.token_embd.type);
-  FACET_ASSIGN(const gguf::Metadata metadata, MakeMetadata(checkpoint, config, FileTypeOf(main_type)));
+  FACET_ASSIGN(const gguf::Metadata metadata,
+               MakeMetadata(checkpoint, config, FileTypeOf(main_type)));
   return gguf::Write(options.out, metadata, ListTensors(checkpoint, wanted), options.on_progress);
 }
 

@@ -51,7 +51,8 @@ Result<Json> ReadJsonIfThere(const std::string& path, uint64_t limit_bytes) {
   return ReadJson(path, limit_bytes);
 }
 
-/// chat_template.jinja, or chat_template of tokenizer_config.json: a text, or a list of named ones with "default".
+/// chat_template.jinja, or chat_template of tokenizer_config.json: a text, or a list of named ones
+/// with "default".
 Result<std::string> ReadHfTemplate(const std::string& directory, const Json& tokenizer_config) {
   const std::string file = directory + "/chat_template.jinja";
   if (FileExists(file)) {
@@ -85,8 +86,9 @@ std::string LastPart(std::string path) {
 
 void WarnOfUnknown(const std::string& path, const std::vector<std::string>& unknown) {
   if (!unknown.empty()) {
-    Warn(fmt::format("{}: {} tensors are not part of a Gemma 4 text model and are ignored, the first is {}", path,
-                     unknown.size(), unknown.front()));
+    Warn(fmt::format(
+        "{}: {} tensors are not part of a Gemma 4 text model and are ignored, the first is {}",
+        path, unknown.size(), unknown.front()));
   }
 }
 
@@ -131,7 +133,6 @@ Status Checkpoint::State::FillFromGguf(facet::gguf::File file) {
   return Complete(path);
 }
 
-
 Result<Checkpoint> Checkpoint::Open(const std::string& path) {
   auto state = std::make_unique<State>();
   state->path = path;
@@ -148,7 +149,8 @@ Result<Checkpoint> Checkpoint::Open(const std::string& path) {
   FACET_ASSIGN(const Json generation, ReadJsonIfThere(generation_path, kMaxConfigBytes));
   FACET_ASSIGN(state->defaults, DefaultsFromHf(generation, generation_path));
   FACET_ASSIGN(state->tokenizer, ReadJsonIfThere(path + "/tokenizer.json", kMaxTokenizerBytes));
-  FACET_ASSIGN(state->tokenizer_config, ReadJsonIfThere(path + "/tokenizer_config.json", kMaxConfigBytes));
+  FACET_ASSIGN(state->tokenizer_config,
+               ReadJsonIfThere(path + "/tokenizer_config.json", kMaxConfigBytes));
   FACET_ASSIGN(state->chat_template, ReadHfTemplate(path, state->tokenizer_config));
   FACET_ASSIGN(state->safetensors, OpenSafetensors(path));
   state->n_bytes = state->safetensors->n_bytes();
@@ -165,7 +167,8 @@ Result<Checkpoint> Checkpoint::Open(const std::string& path) {
   return Checkpoint(std::move(state));
 }
 
-Result<Checkpoint> Checkpoint::FromGgufBytes(std::span<const std::byte> bytes, const std::string& name) {
+Result<Checkpoint> Checkpoint::FromGgufBytes(std::span<const std::byte> bytes,
+                                             const std::string& name) {
   auto state = std::make_unique<State>();
   state->path = name;
   FACET_ASSIGN(gguf::File file, gguf::File::FromBytes(bytes, name));
@@ -191,8 +194,12 @@ const gguf::Metadata* Checkpoint::gguf_metadata() const {
   return state_->gguf.has_value() ? &state_->gguf->metadata() : nullptr;
 }
 
-uint32_t Checkpoint::gguf_version() const { return state_->gguf.has_value() ? state_->gguf->version() : 0; }
+uint32_t Checkpoint::gguf_version() const {
+  return state_->gguf.has_value() ? state_->gguf->version() : 0;
+}
 
-size_t Checkpoint::n_files() const { return state_->gguf.has_value() ? state_->gguf->n_shards() : 1; }
+size_t Checkpoint::n_files() const {
+  return state_->gguf.has_value() ? state_->gguf->n_shards() : 1;
+}
 
 }  // namespace facet

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights on disk: a GGUF file with its shards, or a Hugging Face directory (config.json, safetensors, tokenizer.json,
-// generation_config.json, chat template). Both become one thing with the same tensor names, those of GGUF
-// (docs/gguf-names in reference: blk.N.attn_q.weight); only weights.cc knows which names a model needs.
+// Weights on disk: a GGUF file with its shards, or a Hugging Face directory (config.json,
+// safetensors, tokenizer.json, generation_config.json, chat template). Both become one thing with
+// the same tensor names, those of GGUF (docs/gguf-names in reference: blk.N.attn_q.weight); only
+// weights.cc knows which names a model needs.
 #pragma once
 
 #include <memory>
@@ -32,7 +33,8 @@ class Checkpoint {
   /// PATH is a .gguf file, or a directory that holds config.json and safetensors.
   static Result<Checkpoint> Open(const std::string& path);
   /// A GGUF file in memory; the bytes must outlive the checkpoint.
-  static Result<Checkpoint> FromGgufBytes(std::span<const std::byte> bytes, const std::string& name);
+  static Result<Checkpoint> FromGgufBytes(std::span<const std::byte> bytes,
+                                          const std::string& name);
 
   Checkpoint(Checkpoint&&) noexcept;
   Checkpoint& operator=(Checkpoint&&) noexcept;

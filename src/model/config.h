@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of one model, checked. Sizes of the family differ by data, never by class: a layer's description is all
-// that the forward pass asks. Read from GGUF metadata or from config.json; anything that is not a Gemma 4 text model is
-// refused with the number found and the number wanted.
+// The numbers of one model, checked. Sizes of the family differ by data, never by class: a layer's
+// description is all that the forward pass asks. Read from GGUF metadata or from config.json;
+// anything that is not a Gemma 4 text model is refused with the number found and the number wanted.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +21,20 @@ struct LayerDesc {
   LayerKind kind = LayerKind::kFull;
   int d_head = 0;
   int n_kv_heads = 0;
-  int n_ff = 0;            ///< width of the dense MLP
-  int kv_layer = 0;        ///< the layer whose K and V this one reads: itself, or its donor when shared
-  bool v_is_k = false;     ///< no V projection: V is the raw K projection (k_eq_v)
+  int n_ff = 0;      ///< width of the dense MLP
+  int kv_layer = 0;  ///< the layer whose K and V this one reads: itself, or its donor when shared
+  bool v_is_k = false;  ///< no V projection: V is the raw K projection (k_eq_v)
 };
 
 struct Config {
-  std::string name;            ///< general.name, or the directory's
-  std::string size_label;      ///< "E2B", "26B-A4B", ... when the numbers are those of a released size; else ""
+  std::string name;  ///< general.name, or the directory's
+  std::string
+      size_label;  ///< "E2B", "26B-A4B", ... when the numbers are those of a released size; else ""
   int n_layers = 0;
   int n_embd = 0;
   int n_heads = 0;
   int n_vocab = 0;
-  int n_context = 0;           ///< positions the model was made for
+  int n_context = 0;  ///< positions the model was made for
   int sliding_window = 0;
   int n_embd_per_layer = 0;    ///< width of the per-layer embeddings; 0: none
   int n_shared_kv_layers = 0;  ///< the last layers, which write no K and V
@@ -53,22 +54,25 @@ struct Config {
   [[nodiscard]] bool has_sliding_layers() const;
 };
 
-/// Defaults for sampling that came with the model (generation_config.json, or general.sampling.* keys).
+/// Defaults for sampling that came with the model (generation_config.json, or general.sampling.*
+/// keys).
 struct GenerationDefaults {
   float temperature = 1.0F;
   int top_k = 64;
   float top_p = 0.95F;
-  std::vector<int> end_tokens;         ///< eos_token_id; more are added by name (Vocab::end_ids)
+  std::vector<int> end_tokens;  ///< eos_token_id; more are added by name (Vocab::end_ids)
   std::vector<int> suppressed_tokens;
 };
 
 /// `name` is what errors call the file.
 Result<Config> ConfigFromGguf(const gguf::Metadata& metadata, const std::string& name);
 Result<Config> ConfigFromHf(const Json& config, const std::string& name);
-Result<GenerationDefaults> DefaultsFromGguf(const gguf::Metadata& metadata, const std::string& name);
+Result<GenerationDefaults> DefaultsFromGguf(const gguf::Metadata& metadata,
+                                            const std::string& name);
 Result<GenerationDefaults> DefaultsFromHf(const Json& generation_config, const std::string& name);
 
-/// The metadata that describes `config` in a GGUF file (reference.md 9.1): what ConfigFromGguf reads back as the same.
+/// The metadata that describes `config` in a GGUF file (reference.md 9.1): what ConfigFromGguf
+/// reads back as the same.
 void SetGgufConfig(const Config& config, gguf::Metadata* metadata);
 
 /// Checks every number against every other and against sane bounds; sets kv_layer and size_label.

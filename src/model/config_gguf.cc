@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Config from and to GGUF metadata (reference.md 9.1). Per-layer numbers may be arrays or one scalar for all layers.
+// Config from and to GGUF metadata (reference.md 9.1). Per-layer numbers may be arrays or one
+// scalar for all layers.
 #include <fmt/format.h>
 
 #include <climits>
@@ -15,10 +16,15 @@ constexpr std::string_view kArchitecture = "gemma4";
 /// Typed access to "gemma4.KEY" with errors that name file and key.
 class Keys {
  public:
-  Keys(const gguf::Metadata& metadata, const std::string& name) : metadata_(metadata), name_(name) {}
+  Keys(const gguf::Metadata& metadata, const std::string& name)
+      : metadata_(metadata), name_(name) {}
 
-  [[nodiscard]] const gguf::Value* Find(std::string_view key) const { return metadata_.Find(Full(key)); }
-  [[nodiscard]] std::string Where(std::string_view key) const { return fmt::format("{}, {}", name_, Full(key)); }
+  [[nodiscard]] const gguf::Value* Find(std::string_view key) const {
+    return metadata_.Find(Full(key));
+  }
+  [[nodiscard]] std::string Where(std::string_view key) const {
+    return fmt::format("{}, {}", name_, Full(key));
+  }
 
   Result<int> Int(std::string_view key, std::optional<int> otherwise) const {
     const gguf::Value* value = Find(key);
@@ -44,7 +50,8 @@ class Keys {
   }
 
   /// One number per layer: an array of n_layers, or a scalar that holds for all.
-  Result<std::vector<int>> PerLayer(std::string_view key, int n_layers, std::optional<int> otherwise) const {
+  Result<std::vector<int>> PerLayer(std::string_view key, int n_layers,
+                                    std::optional<int> otherwise) const {
     const gguf::Value* value = Find(key);
     if (value == nullptr || !value->is_array()) {
       FACET_ASSIGN(const int scalar, Int(key, otherwise));
@@ -65,7 +72,8 @@ class Keys {
  private:
   static std::string Full(std::string_view key) { return fmt::format("{}.{}", kArchitecture, key); }
 
-  Result<int> Narrow(std::string_view key, std::optional<int64_t> number, const gguf::Value& value) const {
+  Result<int> Narrow(std::string_view key, std::optional<int64_t> number,
+                     const gguf::Value& value) const {
     if (!number.has_value()) {
       return Refuse(Where(key), std::string(gguf::NameOf(value.type)), "an integer");
     }
@@ -97,7 +105,8 @@ Status CheckArchitecture(const gguf::Metadata& metadata, const std::string& name
   return Refuse(name + ", general.architecture", found, "\"gemma4\"");
 }
 
-/// True where a layer is sliding. Without a pattern every layer is full; a number n means that every n-th is full.
+/// True where a layer is sliding. Without a pattern every layer is full; a number n means that
+/// every n-th is full.
 Result<std::vector<bool>> SlidingPattern(const Keys& keys, int n_layers) {
   constexpr std::string_view kKey = "attention.sliding_window_pattern";
   const gguf::Value* value = keys.Find(kKey);
@@ -118,16 +127,22 @@ Result<std::vector<bool>> SlidingPattern(const Keys& keys, int n_layers) {
 
 Status ReadLayers(const Keys& keys, Config* c) {
   FACET_ASSIGN(const std::vector<bool> is_sliding, SlidingPattern(keys, c->n_layers));
-  FACET_ASSIGN(const std::vector<int> n_ff, keys.PerLayer("feed_forward_length", c->n_layers, std::nullopt));
-  FACET_ASSIGN(const std::vector<int> n_heads, keys.PerLayer("attention.head_count", c->n_layers, std::nullopt));
-  FACET_ASSIGN(const std::vector<int> n_kv, keys.PerLayer("attention.head_count_kv", c->n_layers, n_heads[0]));
+  FACET_ASSIGN(const std::vector<int> n_ff,
+               keys.PerLayer("feed_forward_length", c->n_layers, std::nullopt));
+  FACET_ASSIGN(const std::vector<int> n_heads,
+               keys.PerLayer("attention.head_count", c->n_layers, std::nullopt));
+  FACET_ASSIGN(const std::vector<int> n_kv,
+               keys.PerLayer("attention.head_count_kv", c->n_layers, n_heads[0]));
   const int d_default = c->n_embd / std::max(1, n_heads[0]);
-  FACET_ASSIGN(const std::vector<int> d_full, keys.PerLayer("attention.key_length", c->n_layers, d_default));
-  FACET_ASSIGN(const std::vector<int> d_sliding, keys.PerLayer("attention.key_length_swa", c->n_layers, d_full[0]));
+  FACET_ASSIGN(const std::vector<int> d_full,
+               keys.PerLayer("attention.key_length", c->n_layers, d_default));
+  FACET_ASSIGN(const std::vector<int> d_sliding,
+               keys.PerLayer("attention.key_length_swa", c->n_layers, d_full[0]));
   c->n_heads = n_heads[0];
   for (size_t l = 0; l < is_sliding.size(); ++l) {
     if (n_heads[l] != c->n_heads) {
-      return Refuse(keys.Where("attention.head_count"), fmt::format("{} in layer {}", n_heads[l], l),
+      return Refuse(keys.Where("attention.head_count"),
+                    fmt::format("{} in layer {}", n_heads[l], l),
                     fmt::format("{}, the same in all layers", c->n_heads));
     }
     LayerDesc layer;
@@ -142,7 +157,8 @@ Status ReadLayers(const Keys& keys, Config* c) {
 
 int VocabularySize(const gguf::Metadata& metadata, int otherwise) {
   const gguf::Value* tokens = metadata.Find("tokenizer.ggml.tokens");
-  return tokens != nullptr && tokens->is_array() ? static_cast<int>(tokens->array_size()) : otherwise;
+  return tokens != nullptr && tokens->is_array() ? static_cast<int>(tokens->array_size())
+                                                 : otherwise;
 }
 
 }  // namespace
@@ -151,7 +167,8 @@ Result<Config> ConfigFromGguf(const gguf::Metadata& metadata, const std::string&
   FACET_RETURN_IF_ERROR(CheckArchitecture(metadata, name));
   const Keys keys(metadata, name);
   Config c;
-  if (const gguf::Value* value = metadata.Find("general.name"); value != nullptr && value->AsString() != nullptr) {
+  if (const gguf::Value* value = metadata.Find("general.name");
+      value != nullptr && value->AsString() != nullptr) {
     c.name = *value->AsString();
   }
   FACET_ASSIGN(c.n_layers, keys.Int("block_count", std::nullopt));
@@ -171,13 +188,15 @@ Result<Config> ConfigFromGguf(const gguf::Metadata& metadata, const std::string&
   FACET_ASSIGN(c.logit_softcap, keys.Float("final_logit_softcapping", 30.0F));
   FACET_ASSIGN(c.rope_theta_full, keys.Float("rope.freq_base", 1e6F));
   FACET_ASSIGN(c.rope_theta_sliding, keys.Float("rope.freq_base_swa", 1e4F));
-  // No key says it: the sizes with per-layer embeddings are causal throughout, the others are not (reference.md 1.10).
+  // No key says it: the sizes with per-layer embeddings are causal throughout, the others are not
+  // (reference.md 1.10).
   c.has_bidirectional_spans = c.n_embd_per_layer == 0;
   FACET_RETURN_IF_ERROR(ReadLayers(keys, &c));
   return c;
 }
 
-Result<GenerationDefaults> DefaultsFromGguf(const gguf::Metadata& metadata, const std::string& name) {
+Result<GenerationDefaults> DefaultsFromGguf(const gguf::Metadata& metadata,
+                                            const std::string& name) {
   GenerationDefaults d;
   const auto number = [&](std::string_view key, double otherwise) -> Result<double> {
     const gguf::Value* value = metadata.Find(key);
@@ -185,14 +204,16 @@ Result<GenerationDefaults> DefaultsFromGguf(const gguf::Metadata& metadata, cons
       return otherwise;
     }
     if (!value->AsDouble().has_value()) {
-      return Refuse(fmt::format("{}, {}", name, key), std::string(gguf::NameOf(value->type)), "a number");
+      return Refuse(fmt::format("{}, {}", name, key), std::string(gguf::NameOf(value->type)),
+                    "a number");
     }
     return *value->AsDouble();
   };
   FACET_ASSIGN(const double temperature, number("general.sampling.temp", d.temperature));
   FACET_ASSIGN(const double top_k, number("general.sampling.top_k", d.top_k));
   FACET_ASSIGN(const double top_p, number("general.sampling.top_p", d.top_p));
-  if (!(temperature >= 0 && temperature <= 100 && top_k >= 0 && top_k <= 1e6 && top_p > 0 && top_p <= 1)) {
+  if (!(temperature >= 0 && temperature <= 100 && top_k >= 0 && top_k <= 1e6 && top_p > 0 &&
+        top_p <= 1)) {
     return Refuse(name + ", general.sampling",
                   fmt::format("temperature {}, top_k {}, top_p {}", temperature, top_k, top_p),
                   "0 to 100, 0 to 1000000, above 0 and at most 1");
@@ -206,7 +227,9 @@ Result<GenerationDefaults> DefaultsFromGguf(const gguf::Metadata& metadata, cons
 void SetGgufConfig(const Config& c, gguf::Metadata* metadata) {
   using gguf::Value;
   const auto key = [](std::string_view k) { return fmt::format("{}.{}", kArchitecture, k); };
-  const auto set_int = [&](std::string_view k, int v) { metadata->Set(key(k), Value::U32(static_cast<uint32_t>(v))); };
+  const auto set_int = [&](std::string_view k, int v) {
+    metadata->Set(key(k), Value::U32(static_cast<uint32_t>(v)));
+  };
   const auto set_float = [&](std::string_view k, float v) { metadata->Set(key(k), Value::F32(v)); };
   std::vector<bool> is_sliding;
   std::vector<int32_t> n_ff;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Config from config.json and generation_config.json. Two spellings of the full layers' geometry circulate:
-// global_head_dim / num_global_key_value_heads, and per_layer_config (reference.md 1.3).
+// Config from config.json and generation_config.json. Two spellings of the full layers' geometry
+// circulate: global_head_dim / num_global_key_value_heads, and per_layer_config (reference.md 1.3).
 #include <fmt/format.h>
 
 #include <array>
@@ -18,7 +18,9 @@ class Members {
   Members(const Json& json, std::string name) : json_(json), name_(std::move(name)) {}
 
   [[nodiscard]] const Json& operator[](std::string_view key) const { return json_[key]; }
-  [[nodiscard]] std::string Where(std::string_view key) const { return fmt::format("{}, {}", name_, key); }
+  [[nodiscard]] std::string Where(std::string_view key) const {
+    return fmt::format("{}, {}", name_, key);
+  }
   [[nodiscard]] const std::string& name() const { return name_; }
 
   /// Null counts as absent.
@@ -54,7 +56,8 @@ class Members {
 };
 
 Status CheckModelType(const Json& config, const std::string& name) {
-  static constexpr std::array<std::string_view, 3> kKnown = {"gemma4", "gemma4_text", "gemma4_unified"};
+  static constexpr std::array<std::string_view, 3> kKnown = {"gemma4", "gemma4_text",
+                                                             "gemma4_unified"};
   const std::string& type = config["model_type"].as_string();
   for (const std::string_view known : kKnown) {
     if (type == known) {
@@ -104,11 +107,13 @@ Status ReadLayers(const Members& text, Config* c) {
     const bool is_full = layer.kind == LayerKind::kFull;
     const std::string key = fmt::format("{}", l);
     const Members own(text["per_layer_config"][key], text.Where("per_layer_config." + key));
-    FACET_ASSIGN(layer.d_head, own.Int("head_dim", is_full ? defaults.d_head_full : defaults.d_head_sliding));
-    FACET_ASSIGN(layer.n_kv_heads,
-                 own.Int("num_key_value_heads", is_full ? defaults.n_kv_full : defaults.n_kv_sliding));
+    FACET_ASSIGN(layer.d_head,
+                 own.Int("head_dim", is_full ? defaults.d_head_full : defaults.d_head_sliding));
+    FACET_ASSIGN(layer.n_kv_heads, own.Int("num_key_value_heads",
+                                           is_full ? defaults.n_kv_full : defaults.n_kv_sliding));
     const bool is_wide = defaults.is_double_wide && l >= c->first_shared_layer();
-    FACET_ASSIGN(layer.n_ff, own.Int("intermediate_size", is_wide ? 2 * defaults.n_ff : defaults.n_ff));
+    FACET_ASSIGN(layer.n_ff,
+                 own.Int("intermediate_size", is_wide ? 2 * defaults.n_ff : defaults.n_ff));
     layer.v_is_k = v_is_k && is_full;
     c->layers.push_back(layer);
   }
@@ -178,12 +183,16 @@ Result<GenerationDefaults> DefaultsFromHf(const Json& generation_config, const s
   FACET_ASSIGN(d.temperature, members.Float("temperature", d.temperature));
   FACET_ASSIGN(d.top_k, members.Int("top_k", d.top_k));
   FACET_ASSIGN(d.top_p, members.Float("top_p", d.top_p));
-  if (!(d.temperature >= 0 && d.temperature <= 100 && d.top_k >= 0 && d.top_p > 0 && d.top_p <= 1)) {
-    return Refuse(name, fmt::format("temperature {}, top_k {}, top_p {}", d.temperature, d.top_k, d.top_p),
-                  "0 to 100, 0 or more, above 0 and at most 1");
+  if (!(d.temperature >= 0 && d.temperature <= 100 && d.top_k >= 0 && d.top_p > 0 &&
+        d.top_p <= 1)) {
+    return Refuse(
+        name, fmt::format("temperature {}, top_k {}, top_p {}", d.temperature, d.top_k, d.top_p),
+        "0 to 100, 0 or more, above 0 and at most 1");
   }
-  FACET_ASSIGN(d.end_tokens, IntOrList(generation_config["eos_token_id"], members.Where("eos_token_id")));
-  FACET_ASSIGN(d.suppressed_tokens, IntOrList(generation_config["suppress_tokens"], members.Where("suppress_tokens")));
+  FACET_ASSIGN(d.end_tokens,
+               IntOrList(generation_config["eos_token_id"], members.Where("eos_token_id")));
+  FACET_ASSIGN(d.suppressed_tokens,
+               IntOrList(generation_config["suppress_tokens"], members.Where("suppress_tokens")));
   return d;
 }
 

@@ -50,7 +50,8 @@ constexpr std::array kLayer = {
 
 template <size_t N>
 std::optional<std::string_view> Lookup(const std::array<Pair, N>& table, std::string_view hf) {
-  const auto* found = std::find_if(table.begin(), table.end(), [hf](const Pair& pair) { return pair.hf == hf; });
+  const auto* found =
+      std::find_if(table.begin(), table.end(), [hf](const Pair& pair) { return pair.hf == hf; });
   if (found == table.end()) {
     return std::nullopt;
   }
@@ -71,7 +72,8 @@ std::optional<std::string> GgufNameOf(std::string_view name) {
   if (name == "lm_head.weight" || name == "language_model.lm_head.weight") {
     return "output.weight";
   }
-  if (!StripPrefix(&name, "model.language_model.") && !StripPrefix(&name, "language_model.model.")) {
+  if (!StripPrefix(&name, "model.language_model.") &&
+      !StripPrefix(&name, "language_model.model.")) {
     StripPrefix(&name, "model.");
   }
   if (!StripPrefix(&name, "layers.")) {
@@ -80,8 +82,9 @@ std::optional<std::string> GgufNameOf(std::string_view name) {
   }
   const size_t dot = name.find('.');
   const std::string_view number = name.substr(0, dot);
-  const bool is_number = dot != std::string_view::npos && !number.empty() && number.size() <= 4 &&
-                         std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const bool is_number =
+      dot != std::string_view::npos && !number.empty() && number.size() <= 4 &&
+      std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; });
   const auto layer = is_number ? Lookup(kLayer, name.substr(dot + 1)) : std::nullopt;
   if (!layer.has_value()) {
     return std::nullopt;
@@ -91,11 +94,12 @@ std::optional<std::string> GgufNameOf(std::string_view name) {
 
 bool IsMediaTensor(std::string_view name) {
   static constexpr std::array<std::string_view, 7> kPrefixes = {
-      "vision_tower.",   "audio_tower.",  "embed_vision.",          "embed_audio.",
+      "vision_tower.",    "audio_tower.",    "embed_vision.",         "embed_audio.",
       "vision_embedder.", "audio_embedder.", "multi_modal_projector."};
   StripPrefix(&name, "model.");
-  return std::any_of(kPrefixes.begin(), kPrefixes.end(),
-                     [name](std::string_view prefix) { return name.substr(0, prefix.size()) == prefix; });
+  return std::any_of(kPrefixes.begin(), kPrefixes.end(), [name](std::string_view prefix) {
+    return name.substr(0, prefix.size()) == prefix;
+  });
 }
 
 }  // namespace facet

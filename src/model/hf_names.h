@@ -8,11 +8,13 @@
 
 namespace facet {
 
-/// The GGUF name of a text tensor ("model.language_model.layers.3.mlp.up_proj.weight" -> "blk.3.ffn_up.weight"), or
-/// nothing for a tensor that is not part of the text model or is not known.
+/// The GGUF name of a text tensor ("model.language_model.layers.3.mlp.up_proj.weight" ->
+/// "blk.3.ffn_up.weight"), or nothing for a tensor that is not part of the text model or is not
+/// known.
 std::optional<std::string> GgufNameOf(std::string_view hf_name);
 
-/// Whether the name belongs to a part that is not the text model: vision and audio towers and their embedders.
+/// Whether the name belongs to a part that is not the text model: vision and audio towers and their
+/// embedders.
 bool IsMediaTensor(std::string_view hf_name);
 
 }  // namespace facet

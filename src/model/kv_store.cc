@@ -12,7 +12,9 @@ namespace facet {
 namespace {
 
 /// Positions rounded up to whole blocks.
-int64_t BlocksFor(int64_t n_positions) { return (n_positions + kBlockPositions - 1) / kBlockPositions; }
+int64_t BlocksFor(int64_t n_positions) {
+  return (n_positions + kBlockPositions - 1) / kBlockPositions;
+}
 
 /// Most memory that a plan may ask for: beyond it a number is wrong, not a machine large.
 constexpr int64_t kMaxPlanBytes = int64_t{1} << 44;
@@ -32,10 +34,11 @@ Result<KvPlan> PlanKv(const Config& config, const RunnerOptions& options) {
       continue;
     }
     if (options.kv_type == KvType::kQ8_0 && layer.d_head % 32 != 0) {
-      return Refuse("KV type q8_0", fmt::format("head size {} in layer {}", layer.d_head, l), "a multiple of 32");
+      return Refuse("KV type q8_0", fmt::format("head size {} in layer {}", layer.d_head, l),
+                    "a multiple of 32");
     }
-    const auto bytes =
-        static_cast<int64_t>(2 * KvHalfBlockBytes(options.kv_type, {layer.n_kv_heads, layer.d_head}));
+    const auto bytes = static_cast<int64_t>(
+        2 * KvHalfBlockBytes(options.kv_type, {layer.n_kv_heads, layer.d_head}));
     const bool is_full = layer.kind == LayerKind::kFull;
     (is_full ? plan.full_block_bytes : plan.sliding_block_bytes) += bytes;
     (is_full ? plan.n_full_layers : plan.n_sliding_layers) += 1;
@@ -45,12 +48,15 @@ Result<KvPlan> PlanKv(const Config& config, const RunnerOptions& options) {
   const int64_t n_window_blocks = BlocksFor(int64_t{config.sliding_window} + options.max_rows) + 1;
   const int64_t n_sequences = options.n_sequences;
   const int64_t n_full = plan.n_full_layers > 0 ? n_context_blocks * n_sequences : 0;
-  const int64_t n_sliding = plan.n_sliding_layers > 0 ? std::min(n_context_blocks, n_window_blocks) * n_sequences : 0;
-  const double total = static_cast<double>(n_full) * static_cast<double>(plan.full_block_bytes) +
-                       static_cast<double>(n_sliding) * static_cast<double>(plan.sliding_block_bytes);
+  const int64_t n_sliding =
+      plan.n_sliding_layers > 0 ? std::min(n_context_blocks, n_window_blocks) * n_sequences : 0;
+  const double total =
+      static_cast<double>(n_full) * static_cast<double>(plan.full_block_bytes) +
+      static_cast<double>(n_sliding) * static_cast<double>(plan.sliding_block_bytes);
   if (n_full > INT32_MAX || n_sliding > INT32_MAX || total > static_cast<double>(kMaxPlanBytes)) {
-    return Refuse("KV memory", fmt::format("{:.0f} GiB for {} sequences of {} positions", total / (1 << 30),
-                                           n_sequences, plan.n_context),
+    return Refuse("KV memory",
+                  fmt::format("{:.0f} GiB for {} sequences of {} positions", total / (1 << 30),
+                              n_sequences, plan.n_context),
                   fmt::format("at most {} GiB", kMaxPlanBytes >> 30));
   }
   plan.n_full_blocks = static_cast<int>(n_full);
@@ -63,7 +69,8 @@ KvStore::Pool KvStore::MakePool(int n_blocks, int64_t block_bytes) {
   pool.n_blocks = n_blocks;
   pool.block_bytes = static_cast<size_t>(block_bytes);
   if (n_blocks > 0) {
-    pool.memory.reset(static_cast<std::byte*>(std::calloc(static_cast<size_t>(n_blocks), pool.block_bytes)));
+    pool.memory.reset(
+        static_cast<std::byte*>(std::calloc(static_cast<size_t>(n_blocks), pool.block_bytes)));
     FACET_CHECK(pool.memory != nullptr);
   }
   return pool;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the keys and values: two pools of blocks (sliding layers, full layers), each block holding 32 positions of
-// all layers of its group that write K and V. Which block belongs to whom is kv/'s business.
+// Memory of the keys and values: two pools of blocks (sliding layers, full layers), each block
+// holding 32 positions of all layers of its group that write K and V. Which block belongs to whom
+// is kv/'s business.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +29,9 @@ class KvStore {
   KvStore(const Config& config, KvType type, const KvPlan& plan);
 
   [[nodiscard]] KvType type() const { return type_; }
-  [[nodiscard]] const KvPlace& place(int layer) const { return places_[static_cast<size_t>(layer)]; }
+  [[nodiscard]] const KvPlace& place(int layer) const {
+    return places_[static_cast<size_t>(layer)];
+  }
   [[nodiscard]] std::byte* block(LayerKind group, BlockId id) const;
 
  private:

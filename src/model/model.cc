@@ -33,14 +33,16 @@ Result<Isa> ChooseIsa(const RunnerOptions& options) {
   }
   const std::vector<Isa> supported = SupportedIsas();
   if (std::find(supported.begin(), supported.end(), *options.isa) == supported.end()) {
-    return Refuse("instruction set", std::string(NameOf(*options.isa)), "one that this processor has");
+    return Refuse("instruction set", std::string(NameOf(*options.isa)),
+                  "one that this processor has");
   }
   return *options.isa;
 }
 
 }  // namespace
 
-Result<std::unique_ptr<TextModel>> MakeTextModel(const Checkpoint& checkpoint, const RunnerOptions& options,
+Result<std::unique_ptr<TextModel>> MakeTextModel(const Checkpoint& checkpoint,
+                                                 const RunnerOptions& options,
                                                  const ComputeContext& context) {
   const Config& config = checkpoint.config();
   FACET_ASSIGN(const KvPlan plan, PlanKv(config, options));
@@ -51,11 +53,12 @@ Result<std::unique_ptr<TextModel>> MakeTextModel(const Checkpoint& checkpoint, c
   info.sliding_window = config.has_sliding_layers() ? config.sliding_window : 0;
   info.n_sliding_blocks = plan.n_sliding_blocks;
   info.n_full_blocks = plan.n_full_blocks;
-  return std::make_unique<TextModel>(&config, std::move(weights), context, KvStore(config, options.kv_type, plan),
-                                     info);
+  return std::make_unique<TextModel>(&config, std::move(weights), context,
+                                     KvStore(config, options.kv_type, plan), info);
 }
 
-Result<std::unique_ptr<Runner>> MakeRunner(const Checkpoint& checkpoint, const RunnerOptions& options) {
+Result<std::unique_ptr<Runner>> MakeRunner(const Checkpoint& checkpoint,
+                                           const RunnerOptions& options) {
   FACET_ASSIGN(const Isa isa, ChooseIsa(options));
   const int n_threads = options.n_threads > 0 ? options.n_threads : DefaultThreads();
   auto pool = std::make_unique<ThreadPool>(n_threads);

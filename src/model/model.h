@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checkpoint checked and bound, with memory for keys and values, ready to run: what the engine is given. The only
-// header of model/ that a program needs besides checkpoint.h.
+// A checkpoint checked and bound, with memory for keys and values, ready to run: what the engine is
+// given. The only header of model/ that a program needs besides checkpoint.h.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,18 @@
 namespace facet {
 
 struct RunnerOptions {
-  int n_context = 0;                  ///< positions of one sequence; 0: the model's own
-  int n_sequences = 1;                ///< sequences at full context that the KV memory must hold
-  int max_rows = 512;                 ///< most rows of one batch
+  int n_context = 0;    ///< positions of one sequence; 0: the model's own
+  int n_sequences = 1;  ///< sequences at full context that the KV memory must hold
+  int max_rows = 512;   ///< most rows of one batch
   KvType kv_type = KvType::kF16;
-  int n_threads = 0;                  ///< 0: DefaultThreads()
-  std::optional<Isa> isa;             ///< default: BestIsa()
+  int n_threads = 0;       ///< 0: DefaultThreads()
+  std::optional<Isa> isa;  ///< default: BestIsa()
 };
 
 /// Bytes that keys and values take, before anything is allocated.
 struct KvPlan {
   int n_context = 0;
-  int n_sliding_layers = 0;           ///< that write K and V
+  int n_sliding_layers = 0;  ///< that write K and V
   int n_full_layers = 0;
   int n_sliding_blocks = 0;
   int n_full_blocks = 0;
@@ -39,8 +39,9 @@ struct KvPlan {
 };
 Result<KvPlan> PlanKv(const Config& config, const RunnerOptions& options);
 
-/// Binds the checkpoint's tensors (each missing, misshapen or unreadable one is refused by name) and allocates. The
-/// checkpoint must outlive the runner: weights are used where they lie.
-Result<std::unique_ptr<Runner>> MakeRunner(const Checkpoint& checkpoint, const RunnerOptions& options);
+/// Binds the checkpoint's tensors (each missing, misshapen or unreadable one is refused by name)
+/// and allocates. The checkpoint must outlive the runner: weights are used where they lie.
+Result<std::unique_ptr<Runner>> MakeRunner(const Checkpoint& checkpoint,
+                                           const RunnerOptions& options);
 
 }  // namespace facet

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seam between what decides (engine) and what computes (text_model): everything above it is tested with a scripted
-// fake, without a model.
+// The seam between what decides (engine) and what computes (text_model): everything above it is
+// tested with a scripted fake, without a model.
 #pragma once
 
 #include <span>
@@ -13,8 +13,9 @@ namespace facet {
 /// What the engine needs to know of a model.
 struct RunnerInfo {
   int n_vocab = 0;
-  int n_context = 0;         ///< most positions of one sequence
-  int sliding_window = 0;    ///< a sliding layer's row at q sees k > q - window; 0: there are no sliding layers
+  int n_context = 0;  ///< most positions of one sequence
+  int sliding_window =
+      0;  ///< a sliding layer's row at q sees k > q - window; 0: there are no sliding layers
   int n_sliding_blocks = 0;  ///< blocks in the pool of the sliding group
   int n_full_blocks = 0;
 };
@@ -25,9 +26,10 @@ class Runner {
   virtual ~Runner() = default;
   [[nodiscard]] virtual const RunnerInfo& info() const = 0;
 
-  /// Writes the rows' keys and values into their blocks and returns the logits [rows that want them, n_vocab] in the
-  /// order of the rows, valid until the next call. The logits of a row are a function of that row's own history and
-  /// nothing else. An Error means that the batch was refused whole and nothing of the sequences changed that matters.
+  /// Writes the rows' keys and values into their blocks and returns the logits [rows that want
+  /// them, n_vocab] in the order of the rows, valid until the next call. The logits of a row are a
+  /// function of that row's own history and nothing else. An Error means that the batch was refused
+  /// whole and nothing of the sequences changed that matters.
   virtual Result<std::span<const float>> Run(const Batch& batch) = 0;
 };
 

@@ -14,7 +14,8 @@
 namespace facet {
 namespace {
 
-/// Decodes columns [begin, begin + n) of row `row`. Blocks that the columns only touch are decoded whole.
+/// Decodes columns [begin, begin + n) of row `row`. Blocks that the columns only touch are decoded
+/// whole.
 void DecodeColumns(const WeightMatrix& w, int64_t row, int64_t begin, int64_t n, float* out) {
   const TensorTypeInfo info = InfoOf(w.type);
   const int64_t first_block = begin / info.block_elements;
@@ -31,7 +32,8 @@ void DecodeColumns(const WeightMatrix& w, int64_t row, int64_t begin, int64_t n,
   std::copy_n(decoded.begin() + (begin - first_block * info.block_elements), n, out);
 }
 
-/// Makes room for n values; never shrinks, so that a step allocates only when it is larger than all before.
+/// Makes room for n values; never shrinks, so that a step allocates only when it is larger than all
+/// before.
 float* Reserve(std::vector<float>* buffer, int64_t n) {
   if (buffer->size() < static_cast<size_t>(n)) {
     buffer->resize(static_cast<size_t>(n));
@@ -55,18 +57,25 @@ std::vector<int> TopExperts(const float* probability, int n_experts, int n_used)
   return ids;
 }
 
-RopeTable RopeFor(const std::vector<float>& inverse_frequency, const std::vector<int32_t>& positions) {
+RopeTable RopeFor(const std::vector<float>& inverse_frequency,
+                  const std::vector<int32_t>& positions) {
   return inverse_frequency.empty() ? RopeTable{} : MakeRopeTable(inverse_frequency, positions);
 }
 
 }  // namespace
 
-TextModel::TextModel(const Config* config, Weights weights, ComputeContext context, KvStore kv, RunnerInfo info)
-    : config_(*config), weights_(std::move(weights)), context_(context), kv_(std::move(kv)), info_(info) {
+TextModel::TextModel(const Config* config, Weights weights, ComputeContext context, KvStore kv,
+                     RunnerInfo info)
+    : config_(*config),
+      weights_(std::move(weights)),
+      context_(context),
+      kv_(std::move(kv)),
+      info_(info) {
   last_kv_layer_ = config_.first_shared_layer() - 1;
 }
 
-void TextModel::EmitTap(std::string_view name, int layer, const std::vector<float>& values, int64_t n_columns) const {
+void TextModel::EmitTap(std::string_view name, int layer, const std::vector<float>& values,
+                        int64_t n_columns) const {
   if (tap_) {
     const std::string full = layer < 0 ? std::string(name) : fmt::format("layer{}.{}", layer, name);
     tap_(full, std::span(values).first(static_cast<size_t>(n_rows() * n_columns)), n_rows());
@@ -124,7 +133,8 @@ void TextModel::Begin(const Batch& batch) {
   }
 }
 
-/// x = E[token] · sqrt(n_embd), with the exact root (reference.md 1.1); soft rows replace it unscaled.
+/// x = E[token] · sqrt(n_embd), with the exact root (reference.md 1.1); soft rows replace it
+/// unscaled.
 void TextModel::Embed(const Batch& batch) {
   const int64_t n = config_.n_embd;
   float* x = Reserve(&x_, n_rows() * n);
@@ -180,7 +190,8 @@ void TextModel::Layer(int l) {
   EmitTap("output", l, x_, n);
 }
 
-/// k = rope(rms(k_proj h)), v = rms0(v_proj h or the raw k) (reference.md 1.5), written into the rows' blocks.
+/// k = rope(rms(k_proj h)), v = rms0(v_proj h or the raw k) (reference.md 1.5), written into the
+/// rows' blocks.
 void TextModel::StoreKeysAndValues(int l, Activations* h) {
   const LayerDesc& layer = config_.layers[static_cast<size_t>(l)];
   const LayerWeights& w = weights_.layers[static_cast<size_t>(l)];
@@ -207,11 +218,13 @@ void TextModel::StoreKeysAndValues(int l, Activations* h) {
   const KvPlace& place = kv_.place(l);
   for (int64_t r = 0; r < n_rows(); ++r) {
     const Row& row = *rows_[static_cast<size_t>(r)].row;
-    const auto& blocks = (is_full ? blocks_.full : blocks_.sliding)[static_cast<size_t>(row.sequence)];
+    const auto& blocks =
+        (is_full ? blocks_.full : blocks_.sliding)[static_cast<size_t>(row.sequence)];
     const auto index = static_cast<size_t>(row.pos / kBlockPositions);
     FACET_CHECK(index < blocks.size() && blocks[index] != nullptr);
-    StoreKv(kv_.type(), {layer.n_kv_heads, layer.d_head}, k + r * width, v + r * width, row.pos % kBlockPositions,
-            blocks[index] + place.k_offset, blocks[index] + place.v_offset);
+    StoreKv(kv_.type(), {layer.n_kv_heads, layer.d_head}, k + r * width, v + r * width,
+            row.pos % kBlockPositions, blocks[index] + place.k_offset,
+            blocks[index] + place.v_offset);
   }
 }
 
@@ -245,7 +258,8 @@ void TextModel::KeepRowsThatWantLogits() {
   embedded_activations_.Set(embedded_.data(), kept, n);
 }
 
-/// branch = o_proj(attention(rope(rms(q_proj h)))). The K and V are those of the layer that the table names.
+/// branch = o_proj(attention(rope(rms(q_proj h)))). The K and V are those of the layer that the
+/// table names.
 void TextModel::Attend(int l) {
   const LayerDesc& layer = config_.layers[static_cast<size_t>(l)];
   const LayerWeights& w = weights_.layers[static_cast<size_t>(l)];
@@ -254,24 +268,27 @@ void TextModel::Attend(int l) {
   float* q = Reserve(&q_, n_rows() * width);
   float* heads = Reserve(&heads_, n_rows() * width);
   MatMul(context_, w.q, activations_, q);
-  RmsNorm(context_, q, w.q_norm.data(), config_.norm_eps, n_rows() * config_.n_heads, layer.d_head, q);
+  RmsNorm(context_, q, w.q_norm.data(), config_.norm_eps, n_rows() * config_.n_heads, layer.d_head,
+          q);
   Rope(context_, is_full ? rope_full_ : rope_sliding_, n_rows(), config_.n_heads, layer.d_head, q);
   EmitTap("q", l, q_, width);
 
   std::vector<AttentionRow> attention_rows;
   for (int64_t r = 0; r < n_rows(); ++r) {
     const Row& row = *rows_[static_cast<size_t>(r)].row;
-    const auto& blocks = (is_full ? blocks_.full : blocks_.sliding)[static_cast<size_t>(row.sequence)];
+    const auto& blocks =
+        (is_full ? blocks_.full : blocks_.sliding)[static_cast<size_t>(row.sequence)];
     AttentionRow a{q + r * width, heads + r * width, 0, row.pos + 1, blocks};
-    if (!is_full) {  // W keys with its own; on the sizes that have it also those of its span (reference.md 1.10)
+    if (!is_full) {  // W keys with its own; on the sizes that have it also those of its span
+                     // (reference.md 1.10)
       a.begin = std::max(0, row.pos - config_.sliding_window + 1);
       a.end = config_.has_bidirectional_spans ? std::max(a.end, row.span_end) : a.end;
     }
     attention_rows.push_back(a);
   }
   const KvPlace& place = kv_.place(l);
-  Attention(context_, kv_.type(), {layer.n_kv_heads, layer.d_head}, config_.n_heads, place.k_offset, place.v_offset,
-            attention_rows);
+  Attention(context_, kv_.type(), {layer.n_kv_heads, layer.d_head}, config_.n_heads, place.k_offset,
+            place.v_offset, attention_rows);
   EmitTap("heads", l, heads_, width);
   activations_.Set(heads, n_rows(), width);
   MatMul(context_, w.o, activations_, branch_.data());
@@ -295,18 +312,20 @@ void TextModel::FeedForward(int l) {
   if (config_.n_experts > 0) {
     Experts(l);
     const MixtureWeights& m = w.mixture;
-    RmsNorm(context_, branch_.data(), m.post_norm_dense.data(), config_.norm_eps, n_rows(), n, branch_.data());
+    RmsNorm(context_, branch_.data(), m.post_norm_dense.data(), config_.norm_eps, n_rows(), n,
+            branch_.data());
     RmsNorm(context_, expert_sum_.data(), m.post_norm_experts.data(), config_.norm_eps, n_rows(), n,
             expert_sum_.data());
     Add(context_, expert_sum_.data(), n_rows() * n, branch_.data());
   }
 }
 
-/// expert_weight = the used experts' probabilities, renormalised, times per_expert_scale (reference.md 1.8). The router
-/// reads the raw residual.
+/// expert_weight = the used experts' probabilities, renormalised, times per_expert_scale
+/// (reference.md 1.8). The router reads the raw residual.
 void TextModel::Route(const MixtureWeights& w) {
   const int n_experts = config_.n_experts;
-  RmsNorm(context_, x_.data(), w.router_scale.data(), config_.norm_eps, n_rows(), config_.n_embd, h_.data());
+  RmsNorm(context_, x_.data(), w.router_scale.data(), config_.norm_eps, n_rows(), config_.n_embd,
+          h_.data());
   float* router = Reserve(&router_, n_rows() * n_experts);
   float* weight = Reserve(&expert_weight_, n_rows() * n_experts);
   activations_.Set(h_.data(), n_rows(), config_.n_embd);
@@ -326,8 +345,8 @@ void TextModel::Route(const MixtureWeights& w) {
   }
 }
 
-/// expert_sum = Σ_e weight_e · down_e(gelu(gate_e h) · up_e h), experts in ascending id. Each expert runs once, over the
-/// rows that use it.
+/// expert_sum = Σ_e weight_e · down_e(gelu(gate_e h) · up_e h), experts in ascending id. Each
+/// expert runs once, over the rows that use it.
 void TextModel::Experts(int l) {
   const MixtureWeights& w = weights_.layers[static_cast<size_t>(l)].mixture;
   const int64_t n = config_.n_embd;
@@ -370,9 +389,9 @@ void TextModel::Experts(int l) {
   }
 }
 
-/// x += rms(proj(gelu(gate x) · ple_l)), where ple_l = (rms(proj_l embedded · n_embd^-1/2) + E_l[token] · sqrt(P)) / sqrt(2)
-/// (reference.md 1.2, 1.4). Computed layer by layer, so that rows that stop early never pay for later layers. Soft rows
-/// take row 0 of the table.
+/// x += rms(proj(gelu(gate x) · ple_l)), where ple_l = (rms(proj_l embedded · n_embd^-1/2) +
+/// E_l[token] · sqrt(P)) / sqrt(2) (reference.md 1.2, 1.4). Computed layer by layer, so that rows
+/// that stop early never pay for later layers. Soft rows take row 0 of the table.
 void TextModel::PerLayerInput(int l) {
   const LayerWeights& w = weights_.layers[static_cast<size_t>(l)];
   const int64_t n = config_.n_embd;
@@ -399,7 +418,8 @@ void TextModel::PerLayerInput(int l) {
   GeluMul(context_, gate, ple, n_rows() * width, gate);
   inner_activations_.Set(gate, n_rows(), width);
   MatMul(context_, w.ple_proj, inner_activations_, branch_.data());
-  RmsNorm(context_, branch_.data(), w.ple_norm.data(), config_.norm_eps, n_rows(), n, branch_.data());
+  RmsNorm(context_, branch_.data(), w.ple_norm.data(), config_.norm_eps, n_rows(), n,
+          branch_.data());
   Add(context_, branch_.data(), n_rows() * n, x_.data());
 }
 
@@ -409,7 +429,8 @@ void TextModel::Logits() {
   if (rows_.empty()) {
     return;
   }
-  RmsNorm(context_, x_.data(), weights_.output_norm.data(), config_.norm_eps, n_rows(), n, h_.data());
+  RmsNorm(context_, x_.data(), weights_.output_norm.data(), config_.norm_eps, n_rows(), n,
+          h_.data());
   EmitTap("final_norm", -1, h_, n);
   float* logits = Reserve(&logits_, n_rows() * config_.n_vocab);
   activations_.Set(h_.data(), n_rows(), n);

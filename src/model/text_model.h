@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forward pass of the text model, reading as the layer does (reference.md 1.4; the steps have its names). One path
-// for every size and every mix of rows. A row's numbers depend on that row's own history only: each operation treats
-// rows separately, and attention reads a row's keys in tiles of absolute positions.
+// The forward pass of the text model, reading as the layer does (reference.md 1.4; the steps have
+// its names). One path for every size and every mix of rows. A row's numbers depend on that row's
+// own history only: each operation treats rows separately, and attention reads a row's keys in
+// tiles of absolute positions.
 #pragma once
 
 #include <functional>
@@ -20,13 +21,16 @@
 
 namespace facet {
 
-/// Receives intermediates, named as the goldens name them ("layer3.q", "embeddings"): values [n_rows, n_columns].
-using Tap = std::function<void(std::string_view name, std::span<const float> values, int64_t n_rows)>;
+/// Receives intermediates, named as the goldens name them ("layer3.q", "embeddings"): values
+/// [n_rows, n_columns].
+using Tap =
+    std::function<void(std::string_view name, std::span<const float> values, int64_t n_rows)>;
 
 class TextModel final : public Runner {
  public:
   /// `config` must outlive the model. `info` holds the numbers of blocks that `kv` was made for.
-  TextModel(const Config* config, Weights weights, ComputeContext context, KvStore kv, RunnerInfo info);
+  TextModel(const Config* config, Weights weights, ComputeContext context, KvStore kv,
+            RunnerInfo info);
 
   [[nodiscard]] const RunnerInfo& info() const override { return info_; }
   Result<std::span<const float>> Run(const Batch& batch) override;
@@ -59,7 +63,8 @@ class TextModel final : public Runner {
   void Logits();
 
   [[nodiscard]] int64_t n_rows() const { return static_cast<int64_t>(rows_.size()); }
-  void EmitTap(std::string_view name, int layer, const std::vector<float>& values, int64_t n_columns) const;
+  void EmitTap(std::string_view name, int layer, const std::vector<float>& values,
+               int64_t n_columns) const;
 
   const Config& config_;
   Weights weights_;
@@ -74,30 +79,33 @@ class TextModel final : public Runner {
   BlockAddresses blocks_;
   RopeTable rope_sliding_;
   RopeTable rope_full_;
-  std::vector<float> x_;             // [n_rows, n_embd] the residual stream
-  std::vector<float> embedded_;      // [n_rows, n_embd] x before the first layer, for the per-layer inputs
-  std::vector<float> h_;             // [n_rows, n_embd]
-  std::vector<float> branch_;        // [n_rows, n_embd]
-  std::vector<float> q_;             // [n_rows, n_heads * d_head]
-  std::vector<float> heads_;         // [n_rows, n_heads * d_head]
-  std::vector<float> k_;             // [n_rows, n_kv_heads * d_head]
-  std::vector<float> v_;             // [n_rows, n_kv_heads * d_head]
-  std::vector<float> gate_;          // [n_rows, n_ff]
-  std::vector<float> up_;            // [n_rows, n_ff]
-  std::vector<float> ple_;           // [n_rows, n_embd_per_layer]
-  std::vector<float> ple_token_;     // [n_rows, n_embd_per_layer]
-  std::vector<float> router_;        // [n_rows, n_experts]
-  std::vector<float> expert_weight_; // [n_rows, n_experts]: 0 where the expert is not used
-  std::vector<float> expert_sum_;    // [n_rows, n_embd]
-  std::vector<float> gathered_;      // [rows of one expert, n_embd]
-  std::vector<float> logits_;        // [rows that want logits, n_vocab]
+  std::vector<float> x_;  // [n_rows, n_embd] the residual stream
+  std::vector<float>
+      embedded_;          // [n_rows, n_embd] x before the first layer, for the per-layer inputs
+  std::vector<float> h_;  // [n_rows, n_embd]
+  std::vector<float> branch_;         // [n_rows, n_embd]
+  std::vector<float> q_;              // [n_rows, n_heads * d_head]
+  std::vector<float> heads_;          // [n_rows, n_heads * d_head]
+  std::vector<float> k_;              // [n_rows, n_kv_heads * d_head]
+  std::vector<float> v_;              // [n_rows, n_kv_heads * d_head]
+  std::vector<float> gate_;           // [n_rows, n_ff]
+  std::vector<float> up_;             // [n_rows, n_ff]
+  std::vector<float> ple_;            // [n_rows, n_embd_per_layer]
+  std::vector<float> ple_token_;      // [n_rows, n_embd_per_layer]
+  std::vector<float> router_;         // [n_rows, n_experts]
+  std::vector<float> expert_weight_;  // [n_rows, n_experts]: 0 where the expert is not used
+  std::vector<float> expert_sum_;     // [n_rows, n_embd]
+  std::vector<float> gathered_;       // [rows of one expert, n_embd]
+  std::vector<float> logits_;         // [rows that want logits, n_vocab]
   Activations embedded_activations_;
   Activations activations_;
   Activations inner_activations_;
 };
 
-/// A text model on kernels and threads of the caller's (tests tap it); MakeRunner is what programs use.
-Result<std::unique_ptr<TextModel>> MakeTextModel(const Checkpoint& checkpoint, const RunnerOptions& options,
+/// A text model on kernels and threads of the caller's (tests tap it); MakeRunner is what programs
+/// use.
+Result<std::unique_ptr<TextModel>> MakeTextModel(const Checkpoint& checkpoint,
+                                                 const RunnerOptions& options,
                                                  const ComputeContext& context);
 
 }  // namespace facet

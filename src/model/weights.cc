@@ -18,32 +18,59 @@ namespace {
 /// Frequency factors in files at or above this stand for "does not turn" (written as 1e30).
 constexpr float kStillFactor = 1e20F;
 
-constexpr std::array<std::string_view, 7> kGlobalNames = {
-    "token_embd.weight",           "output.weight",
-    "output_norm.weight",          "per_layer_token_embd.weight",
-    "per_layer_model_proj.weight", "per_layer_proj_norm.weight",
-    "rope_freqs.weight"};
-constexpr std::array<std::string_view, 27> kLayerNames = {
-    "attn_norm.weight",       "attn_q.weight",        "attn_k.weight",          "attn_v.weight",
-    "attn_output.weight",     "attn_q_norm.weight",   "attn_k_norm.weight",     "post_attention_norm.weight",
-    "ffn_norm.weight",        "ffn_gate.weight",      "ffn_up.weight",          "ffn_down.weight",
-    "post_ffw_norm.weight",   "post_ffw_norm_1.weight", "post_ffw_norm_2.weight", "pre_ffw_norm_2.weight",
-    "ffn_gate_inp.weight",    "ffn_gate_inp.scale",   "ffn_gate_up_exps.weight", "ffn_gate_exps.weight",
-    "ffn_up_exps.weight",     "ffn_down_exps.weight", "ffn_down_exps.scale",    "inp_gate.weight",
-    "proj.weight",            "post_norm.weight",     "layer_output_scale.weight"};
+constexpr std::array<std::string_view, 7> kGlobalNames = {"token_embd.weight",
+                                                          "output.weight",
+                                                          "output_norm.weight",
+                                                          "per_layer_token_embd.weight",
+                                                          "per_layer_model_proj.weight",
+                                                          "per_layer_proj_norm.weight",
+                                                          "rope_freqs.weight"};
+constexpr std::array<std::string_view, 27> kLayerNames = {"attn_norm.weight",
+                                                          "attn_q.weight",
+                                                          "attn_k.weight",
+                                                          "attn_v.weight",
+                                                          "attn_output.weight",
+                                                          "attn_q_norm.weight",
+                                                          "attn_k_norm.weight",
+                                                          "post_attention_norm.weight",
+                                                          "ffn_norm.weight",
+                                                          "ffn_gate.weight",
+                                                          "ffn_up.weight",
+                                                          "ffn_down.weight",
+                                                          "post_ffw_norm.weight",
+                                                          "post_ffw_norm_1.weight",
+                                                          "post_ffw_norm_2.weight",
+                                                          "pre_ffw_norm_2.weight",
+                                                          "ffn_gate_inp.weight",
+                                                          "ffn_gate_inp.scale",
+                                                          "ffn_gate_up_exps.weight",
+                                                          "ffn_gate_exps.weight",
+                                                          "ffn_up_exps.weight",
+                                                          "ffn_down_exps.weight",
+                                                          "ffn_down_exps.scale",
+                                                          "inp_gate.weight",
+                                                          "proj.weight",
+                                                          "post_norm.weight",
+                                                          "layer_output_scale.weight"};
 
-std::string LayerTensor(int layer, std::string_view name) { return fmt::format("blk.{}.{}", layer, name); }
+std::string LayerTensor(int layer, std::string_view name) {
+  return fmt::format("blk.{}.{}", layer, name);
+}
 
-std::string ShapeText(const std::vector<int64_t>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+std::string ShapeText(const std::vector<int64_t>& shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
 
-/// Binds tensors of one checkpoint by name and shape. The first failure is kept; later calls do nothing, so that the
-/// list of bindings reads without a test after each line.
+/// Binds tensors of one checkpoint by name and shape. The first failure is kept; later calls do
+/// nothing, so that the list of bindings reads without a test after each line.
 class Binder {
  public:
   explicit Binder(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
 
   [[nodiscard]] const Status& status() const { return status_; }
-  [[nodiscard]] bool Has(const std::string& name) const { return checkpoint_.Find(name) != nullptr; }
+  [[nodiscard]] bool Has(const std::string& name) const {
+    return checkpoint_.Find(name) != nullptr;
+  }
 
   void Matrix(const std::string& name, int64_t n_out, int64_t n_in, WeightMatrix* matrix) {
     const CheckpointTensor* tensor = Find(name, {n_out, n_in});
@@ -53,9 +80,11 @@ class Binder {
     }
   }
 
-  /// One matrix per expert from a tensor [n_experts, n_rows, n_in]; rows [row_begin, row_begin + n_out) of each.
-  void Experts(const std::string& name, std::array<int64_t, 3> shape, int64_t row_begin, int64_t n_out,
-               WeightMatrix ExpertWeights::*field, std::vector<ExpertWeights>* experts) {
+  /// One matrix per expert from a tensor [n_experts, n_rows, n_in]; rows [row_begin, row_begin +
+  /// n_out) of each.
+  void Experts(const std::string& name, std::array<int64_t, 3> shape, int64_t row_begin,
+               int64_t n_out, WeightMatrix ExpertWeights::*field,
+               std::vector<ExpertWeights>* experts) {
     const CheckpointTensor* tensor = Find(name, {shape[0], shape[1], shape[2]});
     if (tensor == nullptr) {
       return;
@@ -78,7 +107,8 @@ class Binder {
     }
     const Codec* codec = FindCodec(tensor->type);
     if (codec == nullptr || n % InfoOf(tensor->type).block_elements != 0) {
-      Fail(Refuse(Where(name), fmt::format("type {}", InfoOf(tensor->type).name), "F32, F16 or BF16"));
+      Fail(Refuse(Where(name), fmt::format("type {}", InfoOf(tensor->type).name),
+                  "F32, F16 or BF16"));
       return;
     }
     values->resize(static_cast<size_t>(n));
@@ -104,7 +134,8 @@ class Binder {
     if (tensor == nullptr) {
       Fail(Refuse(Where(name), "missing", fmt::format("shape {}", ShapeText(shape))));
     } else if (tensor->shape != shape) {
-      Fail(Refuse(Where(name), fmt::format("shape {}", ShapeText(tensor->shape)), ShapeText(shape)));
+      Fail(
+          Refuse(Where(name), fmt::format("shape {}", ShapeText(tensor->shape)), ShapeText(shape)));
       tensor = nullptr;
     }
     return tensor;
@@ -136,17 +167,19 @@ void BindMixture(const Config& c, int l, Binder* binder, MixtureWeights* m) {
     scale *= 1.0F / std::sqrt(static_cast<float>(c.n_embd));
   }
   if (binder->Has(name("ffn_gate_exps.weight"))) {
-    binder->Experts(name("ffn_gate_exps.weight"), {n_experts, n_ff, c.n_embd}, 0, n_ff, &ExpertWeights::gate,
-                    &m->experts);
-    binder->Experts(name("ffn_up_exps.weight"), {n_experts, n_ff, c.n_embd}, 0, n_ff, &ExpertWeights::up,
-                    &m->experts);
+    binder->Experts(name("ffn_gate_exps.weight"), {n_experts, n_ff, c.n_embd}, 0, n_ff,
+                    &ExpertWeights::gate, &m->experts);
+    binder->Experts(name("ffn_up_exps.weight"), {n_experts, n_ff, c.n_embd}, 0, n_ff,
+                    &ExpertWeights::up, &m->experts);
   } else {  // fused: gate rows first
     const std::string fused = name("ffn_gate_up_exps.weight");
-    binder->Experts(fused, {n_experts, 2 * n_ff, c.n_embd}, 0, n_ff, &ExpertWeights::gate, &m->experts);
-    binder->Experts(fused, {n_experts, 2 * n_ff, c.n_embd}, n_ff, n_ff, &ExpertWeights::up, &m->experts);
+    binder->Experts(fused, {n_experts, 2 * n_ff, c.n_embd}, 0, n_ff, &ExpertWeights::gate,
+                    &m->experts);
+    binder->Experts(fused, {n_experts, 2 * n_ff, c.n_embd}, n_ff, n_ff, &ExpertWeights::up,
+                    &m->experts);
   }
-  binder->Experts(name("ffn_down_exps.weight"), {n_experts, c.n_embd, n_ff}, 0, c.n_embd, &ExpertWeights::down,
-                  &m->experts);
+  binder->Experts(name("ffn_down_exps.weight"), {n_experts, c.n_embd, n_ff}, 0, c.n_embd,
+                  &ExpertWeights::down, &m->experts);
   m->expert_scale.assign(static_cast<size_t>(n_experts), 1.0F);
   if (binder->Has(name("ffn_down_exps.scale"))) {
     binder->Vector(name("ffn_down_exps.scale"), n_experts, &m->expert_scale);
@@ -206,7 +239,8 @@ int HeadSize(const Config& c, LayerKind kind) {
 std::vector<float> InverseFrequencies(float theta, int d_head, int n_pairs) {
   std::vector<float> frequencies;
   for (int i = 0; i < n_pairs; ++i) {
-    frequencies.push_back(static_cast<float>(std::pow(static_cast<double>(theta), -2.0 * i / d_head)));
+    frequencies.push_back(
+        static_cast<float>(std::pow(static_cast<double>(theta), -2.0 * i / d_head)));
   }
   return frequencies;
 }
@@ -220,7 +254,8 @@ void BindRope(const Config& c, Binder* binder, Weights* w) {
   if (binder->Has("rope_freqs.weight")) {
     binder->Vector("rope_freqs.weight", d_full / 2, &factors);
     n_turning = static_cast<int>(
-        std::find_if(factors.begin(), factors.end(), [](float f) { return f >= kStillFactor; }) - factors.begin());
+        std::find_if(factors.begin(), factors.end(), [](float f) { return f >= kStillFactor; }) -
+        factors.begin());
   }
   w->inverse_frequency_full = InverseFrequencies(c.rope_theta_full, d_full, n_turning);
   for (size_t i = 0; i < w->inverse_frequency_full.size() && i < factors.size(); ++i) {
@@ -263,11 +298,12 @@ bool IsTextTensorName(std::string_view name) {
     return false;
   }
   const size_t dot = name.find('.', 4);
-  return dot != std::string_view::npos &&
-         std::find(kLayerNames.begin(), kLayerNames.end(), name.substr(dot + 1)) != kLayerNames.end();
+  return dot != std::string_view::npos && std::find(kLayerNames.begin(), kLayerNames.end(),
+                                                    name.substr(dot + 1)) != kLayerNames.end();
 }
 
-Status ReconcileGeometry(const std::vector<CheckpointTensor>& tensors, const std::string& name, Config* config) {
+Status ReconcileGeometry(const std::vector<CheckpointTensor>& tensors, const std::string& name,
+                         Config* config) {
   std::unordered_map<std::string_view, const CheckpointTensor*> by_name;
   for (const CheckpointTensor& tensor : tensors) {
     by_name.emplace(tensor.name, &tensor);
@@ -280,11 +316,12 @@ Status ReconcileGeometry(const std::vector<CheckpointTensor>& tensors, const std
     return is_usable ? static_cast<int>(found->second->shape[0]) : 0;
   };
   std::string difference;
-  const auto reconcile = [&difference](int layer, std::string_view what, int from_shape, int* value) {
+  const auto reconcile = [&difference](int layer, std::string_view what, int from_shape,
+                                       int* value) {
     if (from_shape > 0 && from_shape != *value) {
       if (difference.empty()) {
-        difference = fmt::format("layer {} {} is {} in the metadata and {} in the tensors", layer, what, *value,
-                                 from_shape);
+        difference = fmt::format("layer {} {} is {} in the metadata and {} in the tensors", layer,
+                                 what, *value, from_shape);
       }
       *value = from_shape;
     }

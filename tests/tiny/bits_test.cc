@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers contract: the logits of a row are a function of that row's own history and nothing else. Random prompts,
-// cut into random chunks, mixed with other sequences, on 1 to 3 threads, on every instruction set of this machine, in
-// every KV type: always the same bits as the sequence alone in one piece on one thread with the scalar kernels.
+// The numbers contract: the logits of a row are a function of that row's own history and nothing
+// else. Random prompts, cut into random chunks, mixed with other sequences, on 1 to 3 threads, on
+// every instruction set of this machine, in every KV type: always the same bits as the sequence
+// alone in one piece on one thread with the scalar kernels.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -50,7 +51,8 @@ Prompt RandomPrompt(Dice* dice, int n_vocab, int n_embd) {
   return prompt;
 }
 
-std::vector<std::vector<float>> Alone(const Checkpoint& checkpoint, const Prompt& prompt, KvType kv_type) {
+std::vector<std::vector<float>> Alone(const Checkpoint& checkpoint, const Prompt& prompt,
+                                      KvType kv_type) {
   Driver driver(checkpoint, {Isa::kScalar, 1, kv_type, 256});
   const int s = driver.Add(prompt.tokens, prompt.span_type, prompt.soft);
   return driver.Run({{s, driver.n_left(s), true}});
@@ -62,7 +64,8 @@ bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
 
 /// Runs all prompts to their ends in random chunks and mixes; checks every row that gave logits.
 void CheckMixed(const Checkpoint& checkpoint, const std::vector<Prompt>& prompts,
-                const std::vector<std::vector<std::vector<float>>>& alone, const DriverOptions& options, Dice* dice) {
+                const std::vector<std::vector<std::vector<float>>>& alone,
+                const DriverOptions& options, Dice* dice) {
   Driver driver(checkpoint, options);
   std::vector<size_t> n_done(prompts.size(), 0);
   for (const Prompt& prompt : prompts) {
@@ -88,7 +91,8 @@ void CheckMixed(const Checkpoint& checkpoint, const std::vector<Prompt>& prompts
       const auto s = static_cast<size_t>(part.sequence);
       for (int i = 0; i < part.n_rows; ++i, ++n_done[s]) {
         if (part.wants_all_logits || i + 1 == part.n_rows) {
-          ASSERT_TRUE(SameBits(logits[at], alone[s][n_done[s]])) << "sequence " << s << " row " << n_done[s];
+          ASSERT_TRUE(SameBits(logits[at], alone[s][n_done[s]]))
+              << "sequence " << s << " row " << n_done[s];
           ++at;
         }
       }
@@ -118,7 +122,8 @@ TEST_P(BitsTest, AnyChunkingMixThreadsAndInstructionSet) {
     std::vector<Prompt> prompts;
     std::vector<std::vector<std::vector<float>>> alone;
     for (int i = 0; i < 4; ++i) {
-      prompts.push_back(RandomPrompt(&dice, checkpoint.config().n_vocab, checkpoint.config().n_embd));
+      prompts.push_back(
+          RandomPrompt(&dice, checkpoint.config().n_vocab, checkpoint.config().n_embd));
       alone.push_back(Alone(checkpoint, prompts.back(), kv_type));
     }
     for (const Isa isa : SupportedIsas()) {
@@ -135,13 +140,14 @@ TEST_P(BitsTest, AnyChunkingMixThreadsAndInstructionSet) {
   EXPECT_EQ(n_rounds, 12 * static_cast<int>(SupportedIsas().size()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiny, BitsTest, ::testing::ValuesIn(AllCheckpoints()), [](const auto& param) {
-  std::string name = param.param;
-  for (char& c : name) {
-    c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-  }
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Tiny, BitsTest, ::testing::ValuesIn(AllCheckpoints()),
+                         [](const auto& param) {
+                           std::string name = param.param;
+                           for (char& c : name) {
+                             c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+                           }
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace facet::testing

@@ -33,15 +33,16 @@ RunnerOptions ToRunnerOptions(const DriverOptions& options) {
 
 Driver::Driver(const Checkpoint& checkpoint, const DriverOptions& options)
     : n_embd_(checkpoint.config().n_embd), pool_(options.n_threads) {
-  model_ = ValueOrDie(MakeTextModel(checkpoint, ToRunnerOptions(options), {&KernelsFor(options.isa), &pool_}));
+  model_ = ValueOrDie(
+      MakeTextModel(checkpoint, ToRunnerOptions(options), {&KernelsFor(options.isa), &pool_}));
   sliding_pool_ = std::make_unique<BlockPool>(model_->info().n_sliding_blocks);
   full_pool_ = std::make_unique<BlockPool>(model_->info().n_full_blocks);
 }
 
 int Driver::Add(std::vector<int32_t> tokens, std::vector<int> span_type, std::vector<float> soft) {
   span_type.resize(tokens.size(), 0);
-  sequences_.push_back({std::move(tokens), std::move(span_type), std::move(soft), 0, BlockTable(sliding_pool_.get()),
-                        BlockTable(full_pool_.get())});
+  sequences_.push_back({std::move(tokens), std::move(span_type), std::move(soft), 0,
+                        BlockTable(sliding_pool_.get()), BlockTable(full_pool_.get())});
   return static_cast<int>(sequences_.size()) - 1;
 }
 
@@ -70,7 +71,8 @@ int Driver::SpanEnd(const Sequence& s, int pos) const {
 int Driver::ChunkEnd(int sequence, int n) const {
   const Sequence& s = sequences_[static_cast<size_t>(sequence)];
   int end = std::min(s.n_done + n, static_cast<int>(s.tokens.size()));
-  while (end < static_cast<int>(s.tokens.size()) && end > 0 && s.span_type[static_cast<size_t>(end)] != 0 &&
+  while (end < static_cast<int>(s.tokens.size()) && end > 0 &&
+         s.span_type[static_cast<size_t>(end)] != 0 &&
          s.span_type[static_cast<size_t>(end - 1)] != 0) {
     ++end;
   }
@@ -85,8 +87,8 @@ std::vector<std::vector<float>> Driver::Run(const std::vector<Part>& parts) {
     FACET_CHECK(s.sliding.Grow(s.n_done + part.n_rows));
     FACET_CHECK(s.full.Grow(s.n_done + part.n_rows));
     batch.sequences.push_back({s.sliding.blocks(), s.full.blocks()});
-    const auto n_soft_before =
-        static_cast<int>(std::count_if(s.span_type.begin(), s.span_type.begin() + s.n_done, [](int t) { return t != 0; }));
+    const auto n_soft_before = static_cast<int>(std::count_if(
+        s.span_type.begin(), s.span_type.begin() + s.n_done, [](int t) { return t != 0; }));
     int soft_index = n_soft_before;
     for (int i = 0; i < part.n_rows; ++i) {
       Row row;
@@ -129,7 +131,9 @@ int ArgMax(const std::vector<float>& values) {
 
 Checkpoint OpenOrDie(const std::string& path) { return ValueOrDie(Checkpoint::Open(path)); }
 
-std::vector<std::string> TinyHfNames() { return {"etype-sharing", "etype-plain", "dense-keqv", "moe-keqv"}; }
+std::vector<std::string> TinyHfNames() {
+  return {"etype-sharing", "etype-plain", "dense-keqv", "moe-keqv"};
+}
 
 std::vector<std::string> TinyGgufNames() {
   return {"etype-sharing-Q4_0", "dense-keqv-Q4_0", "moe-keqv-Q4_0", "dense-k256-Q4_K_M"};

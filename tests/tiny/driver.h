@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drives a text model without the engine: sequences, their blocks, and batches that a test puts together row by row.
+// Drives a text model without the engine: sequences, their blocks, and batches that a test puts
+// together row by row.
 #pragma once
 
 #include <map>
@@ -34,13 +35,15 @@ class Driver {
   /// Aborts when the checkpoint cannot be bound.
   Driver(const Checkpoint& checkpoint, const DriverOptions& options);
 
-  /// Adds a sequence; `span_type` as in the goldens (0 text, 1 image, 2 video; empty: all text), `soft` the rows for the
-  /// positions that are not text. Returns its number.
-  int Add(std::vector<int32_t> tokens, std::vector<int> span_type = {}, std::vector<float> soft = {});
+  /// Adds a sequence; `span_type` as in the goldens (0 text, 1 image, 2 video; empty: all text),
+  /// `soft` the rows for the positions that are not text. Returns its number.
+  int Add(std::vector<int32_t> tokens, std::vector<int> span_type = {},
+          std::vector<float> soft = {});
   void Append(int sequence, int32_t token);
   /// Rows of the sequence that are not yet computed.
   [[nodiscard]] int n_left(int sequence) const;
-  /// First row at or after `n` rows from the current one at which a chunk may end (spans are never cut).
+  /// First row at or after `n` rows from the current one at which a chunk may end (spans are never
+  /// cut).
   [[nodiscard]] int ChunkEnd(int sequence, int n) const;
 
   /// Runs the next rows of the sequences; logits per row that wants them, [n_vocab] each, in order.
@@ -75,7 +78,8 @@ int ArgMax(const std::vector<float>& values);
 /// Opens a checkpoint or aborts.
 Checkpoint OpenOrDie(const std::string& path);
 
-/// The Hugging Face checkpoints of testdata/text that hold weights, and the text GGUF files we can compute.
+/// The Hugging Face checkpoints of testdata/text that hold weights, and the text GGUF files we can
+/// compute.
 std::vector<std::string> TinyHfNames();
 std::vector<std::string> TinyGgufNames();
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forward pass against transformers (testdata/text/README.md): logits, intermediates and greedy text of every
-// Hugging Face checkpoint, run directly. Tolerances: 5e-4 on logits, 2e-4 on intermediates; the reference's own float32
-// differs from float64 by up to 9.8e-5.
+// The forward pass against transformers (testdata/text/README.md): logits, intermediates and greedy
+// text of every Hugging Face checkpoint, run directly. Tolerances: 5e-4 on logits, 2e-4 on
+// intermediates; the reference's own float32 differs from float64 by up to 9.8e-5.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -54,11 +54,16 @@ class Goldens {
       return static_cast<double>(value);
     };
     switch (type) {
-      case TensorType::kF32: return read(float{});
-      case TensorType::kF64: return read(double{});
-      case TensorType::kI32: return read(int32_t{});
-      case TensorType::kI64: return read(int64_t{});
-      default: FACET_CHECK(false);
+      case TensorType::kF32:
+        return read(float{});
+      case TensorType::kF64:
+        return read(double{});
+      case TensorType::kI32:
+        return read(int32_t{});
+      case TensorType::kI64:
+        return read(int64_t{});
+      default:
+        FACET_CHECK(false);
     }
   }
 
@@ -105,7 +110,8 @@ TEST_P(GoldensTest, LogitsOfEveryCase) {
     double worst = 0;
     for (size_t r = 0; r < rows.size(); ++r) {
       for (size_t i = 0; i < n_vocab; ++i) {
-        worst = std::max(worst, std::fabs(logits[static_cast<size_t>(rows[r])][i] - golden[r * n_vocab + i]));
+        worst = std::max(
+            worst, std::fabs(logits[static_cast<size_t>(rows[r])][i] - golden[r * n_vocab + i]));
       }
     }
     EXPECT_LT(worst, kLogitTolerance);
@@ -234,9 +240,10 @@ INSTANTIATE_TEST_SUITE_P(Tiny, GoldensTest, ::testing::ValuesIn(TinyHfNames()),
                            return name;
                          });
 
-/// GGUF files of llama.cpp's converter and quantiser. The goldens are float64 over the dequantised weights; the int8
-/// activations of our contract differ from them as llama.cpp's own do (testdata/text/README.md, table of gguf/), and the
-/// bound is that difference with a margin of a half.
+/// GGUF files of llama.cpp's converter and quantiser. The goldens are float64 over the dequantised
+/// weights; the int8 activations of our contract differ from them as llama.cpp's own do
+/// (testdata/text/README.md, table of gguf/), and the bound is that difference with a margin of a
+/// half.
 TEST(GgufGoldens, LogitsOfQuantisedFiles) {
   const Json cases = JsonOrDie(TestdataPath("text/gguf/cases.json"));
   const auto goldens = safetensors::File::Open(TestdataPath("text/gguf/goldens.safetensors"));
@@ -284,8 +291,9 @@ TEST(GgufGoldens, LogitsOfQuantisedFiles) {
     for (size_t r = 0; r < argmax.size(); ++r) {
       n_same += ArgMax(logits[r]) == argmax[r] ? 1 : 0;
     }
-    std::printf("%s: worst %.3f mean %.4f (llama.cpp %.3f %.4f), argmax %d of %zu (llama.cpp %d)\n", file.c_str(), worst,
-                sum / static_cast<double>(n), one["llama_cpp_max_abs_diff"].as_double(),
+    std::printf("%s: worst %.3f mean %.4f (llama.cpp %.3f %.4f), argmax %d of %zu (llama.cpp %d)\n",
+                file.c_str(), worst, sum / static_cast<double>(n),
+                one["llama_cpp_max_abs_diff"].as_double(),
                 one["llama_cpp_mean_abs_diff"].as_double(), n_same, argmax.size(),
                 static_cast<int>(one["llama_cpp_argmax_same"].as_int()));
     EXPECT_LT(worst, 1.5 * one["llama_cpp_max_abs_diff"].as_double());

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "convert/convert.h"
+
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "format/gguf.h"
+#include "model/checkpoint.h"
+#include "support/testing.h"
+
+namespace facet {
+namespace {
+
+using testing::MakeTempDir;
+using testing::ReadOrDie;
+using testing::SourcePath;
+using testing::TestdataPath;
+
+ConvertOptions Tiny(const std::string& out, const std::string& outtype) {
+  return {TestdataPath("tiny-hf"), out, "Facet Tiny", outtype, {}};
+}
+
+TEST(ConvertToGguf, MakesTheEmbeddedModelByteForByte) {
+  const std::string out = MakeTempDir() + "/tiny.gguf";
+  const Status status = ConvertToGguf(Tiny(out, "auto"));
+  ASSERT_TRUE(status.ok()) << status.error().Message();
+  EXPECT_TRUE(ReadOrDie(out) == ReadOrDie(SourcePath("models/tiny/facet-tiny.gguf")));
+  EXPECT_FALSE(FileExists(out + ".part"));
+}
+
+/// llama.cpp's converter is the second opinion: the same tensors with the same bytes, and the same
+/// keys that matter.
+TEST(ConvertToGguf, AgreesWithLlamaCppsConverter) {
+  const std::string out = MakeTempDir() + "/tiny-q8_0.gguf";
+  ASSERT_TRUE(ConvertToGguf(Tiny(out, "q8_0")).ok());
+  const auto ours = gguf::File::Open(out);
+  const auto theirs = gguf::File::Open(TestdataPath("tiny-gguf/facet-tiny-q8_0.gguf"));
+  ASSERT_TRUE(ours.ok());
+  ASSERT_TRUE(theirs.ok());
+  ASSERT_EQ(ours->tensors().size(), theirs->tensors().size());
+  for (const gguf::TensorView& tensor : theirs->tensors()) {
+    const gguf::TensorView* mine = ours->Find(tensor.name);
+    ASSERT_NE(mine, nullptr) << tensor.name;
+    EXPECT_EQ(mine->type, tensor.type) << tensor.name;
+    EXPECT_EQ(mine->shape, tensor.shape) << tensor.name;
+    EXPECT_TRUE(
+        std::equal(mine->data.begin(), mine->data.end(), tensor.data.begin(), tensor.data.end()))
+        << tensor.name;
+  }
+  int n_same = 0;
+  for (const auto& [key, value] : theirs->metadata().entries()) {
+    // Not ours: a name for the number of parameters, and a token that no text path uses.
+    if (key == "general.size_label" || key == "tokenizer.ggml.mask_token_id") {
+      continue;
+    }
+    const gguf::Value* mine = ours->metadata().Find(key);
+    ASSERT_NE(mine, nullptr) << key;
+    if (key == "gemma4.attention.head_count_kv") {
+      EXPECT_EQ(mine->IntAt(9), value.AsInt());  // theirs is a scalar where all layers are alike
+    } else if (value.is_array()) {
+      EXPECT_TRUE(mine->data == value.data) << key;
+    } else if (value.AsDouble().has_value()) {
+      EXPECT_EQ(mine->AsDouble(), value.AsDouble()) << key;
+    } else {
+      EXPECT_TRUE(mine->data == value.data) << key;
+    }
+    ++n_same;
+  }
+  EXPECT_GE(n_same, 36);
+}
+
+TEST(ConvertToGguf, RefusesAndLeavesNothing) {
+  const std::string out = MakeTempDir() + "/x.gguf";
+  const auto error_of = [&out](ConvertOptions options) {
+    options.out = options.out.empty() ? out : options.out;
+    const Status status = ConvertToGguf(options);
+    return status.ok() ? std::string("accepted") : status.error().Message();
+  };
+  const std::string hf = TestdataPath("tiny-hf");
+  EXPECT_EQ(error_of({.in = hf, .out = "", .name = "", .outtype = "q9", .on_progress = {}}),
+            "--outtype: \"q9\", wanted auto, f32, f16, bf16 or q8_0");
+  EXPECT_EQ(
+      error_of(
+          {.in = hf + "/config.json", .out = "", .name = "", .outtype = "auto", .on_progress = {}}),
+      hf + "/config.json: not a directory, wanted a Hugging Face directory with config.json and "
+           "safetensors");
+  EXPECT_EQ(error_of({.in = hf, .out = "/tmp", .name = "", .outtype = "auto", .on_progress = {}}),
+            "/tmp: a directory, wanted the name of a file");
+  const std::string no_tokenizer = TestdataPath("text/dense-keqv");
+  EXPECT_EQ(
+      error_of({.in = no_tokenizer, .out = "", .name = "", .outtype = "auto", .on_progress = {}}),
+      no_tokenizer + ": no tokenizer.json, wanted the tokenizer beside the weights");
+  EXPECT_FALSE(FileExists(out));
+  EXPECT_FALSE(FileExists(out + ".part"));
+}
+
+TEST(ConvertToGguf, ReportsProgressToTheEnd) {
+  uint64_t last = 0;
+  uint64_t total = 0;
+  ConvertOptions options = Tiny(MakeTempDir() + "/t.gguf", "f16");
+  options.on_progress = [&](uint64_t done, uint64_t all) {
+    EXPECT_GE(done, last);
+    last = done;
+    total = all;
+  };
+  ASSERT_TRUE(ConvertToGguf(options).ok());
+  EXPECT_GT(total, 0U);
+  EXPECT_EQ(last, total);
+}
+
+}  // namespace
+}  // namespace facet
