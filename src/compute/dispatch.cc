@@ -11,7 +11,7 @@ namespace {
 
 const Kernels kScalarSet = {Isa::kScalar, &kMatMulScalar, &kRowsScalar, &kAttentionScalar};
 #if defined(__x86_64__)
-const Kernels kAvx2Set = {Isa::kAvx2, &kMatMulScalar, &kRowsScalar, &kAttentionScalar};
+const Kernels kAvx2Set = {Isa::kAvx2, &kMatMulAvx2, &kRowsAvx2, &kAttentionAvx2};
 #endif
 
 }  // namespace
