@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and writing little-endian binary data. The cursor never reads past its end; every failed read is an Error
-// that says at which byte.
+// Reading and writing little-endian binary data. The cursor never reads past its end; every failed
+// read is an Error that says at which byte.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,8 @@
 
 namespace facet {
 
-static_assert(std::endian::native == std::endian::little, "files are read in place: little-endian only");
+static_assert(std::endian::native == std::endian::little,
+              "files are read in place: little-endian only");
 
 template <typename T>
 concept Scalar = std::integral<T> || std::floating_point<T>;
@@ -25,7 +26,8 @@ concept Scalar = std::integral<T> || std::floating_point<T>;
 /// Bounds-checked reader over bytes that it does not own. `name` is what errors call the data.
 class ByteCursor {
  public:
-  ByteCursor(std::span<const std::byte> bytes, std::string name) : bytes_(bytes), name_(std::move(name)) {}
+  ByteCursor(std::span<const std::byte> bytes, std::string name)
+      : bytes_(bytes), name_(std::move(name)) {}
 
   [[nodiscard]] size_t position() const { return position_; }
   [[nodiscard]] size_t remaining() const { return bytes_.size() - position_; }

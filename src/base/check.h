@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Broken invariants of our own code. A failed check is a bug: it prints where and aborts. Bad input is never checked
-// with these: that is a Result (status.h).
+// Broken invariants of our own code. A failed check is a bug: it prints where and aborts. Bad input
+// is never checked with these: that is a Result (status.h).
 #pragma once
 
 namespace facet {
@@ -10,9 +10,9 @@ namespace facet {
 
 }  // namespace facet
 
-#define FACET_CHECK(condition)                                     \
-  do {                                                             \
-    if (!(condition)) {                                            \
-      ::facet::CheckFailed(#condition, __FILE__, __LINE__);        \
-    }                                                              \
+#define FACET_CHECK(condition)                              \
+  do {                                                      \
+    if (!(condition)) {                                     \
+      ::facet::CheckFailed(#condition, __FILE__, __LINE__); \
+    }                                                       \
   } while (false)

@@ -21,12 +21,12 @@ std::string PartOf(const std::string& path) { return path + ".part"; }
 }  // namespace
 
 bool FileExists(const std::string& path) {
-  struct stat info{};
+  struct stat info {};
   return ::stat(path.c_str(), &info) == 0;
 }
 
 bool IsDirectory(const std::string& path) {
-  struct stat info{};
+  struct stat info {};
   return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
 }
 
@@ -34,7 +34,8 @@ Result<std::string> ReadFile(const std::string& path, uint64_t limit_bytes) {
   if (IsDirectory(path)) {
     return Refuse(path, "a directory", "a file");
   }
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             std::fclose);
   if (!file) {
     return SystemError(path, "open");
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole files: reading with a limit, and writing so that a file under its final name is always complete.
+// Whole files: reading with a limit, and writing so that a file under its final name is always
+// complete.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,9 @@ Result<std::string> ReadFile(const std::string& path, uint64_t limit_bytes);
 bool FileExists(const std::string& path);
 bool IsDirectory(const std::string& path);
 
-/// Writes to PATH.part and renames it to PATH in Commit(). Without Commit the part file is removed on destruction, so
-/// a failure (a full disk, an interrupt) never leaves half a file under the final name. Not for several threads.
+/// Writes to PATH.part and renames it to PATH in Commit(). Without Commit the part file is removed
+/// on destruction, so a failure (a full disk, an interrupt) never leaves half a file under the
+/// final name. Not for several threads.
 class AtomicFile {
  public:
   static Result<AtomicFile> Create(const std::string& path);

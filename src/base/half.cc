@@ -8,7 +8,8 @@ float FloatFromF16(uint16_t bits) {
   const uint32_t exponent = (bits >> 10) & 0x1fu;
   const uint32_t mantissa = bits & 0x3ffu;
   if (exponent == 0x1fu) {
-    const uint32_t quiet = mantissa != 0 ? 0x400000u : 0u;  // as the instruction: a signalling NaN becomes quiet
+    const uint32_t quiet =
+        mantissa != 0 ? 0x400000u : 0u;  // as the instruction: a signalling NaN becomes quiet
     return std::bit_cast<float>(sign | 0x7f800000u | quiet | (mantissa << 13));
   }
   if (exponent == 0) {
@@ -28,7 +29,8 @@ uint16_t F16FromFloat(float value) {
   if (magnitude >= 0x477ff000u) {  // rounds to 65536 or more
     return static_cast<uint16_t>(sign | 0x7c00u);
   }
-  if (magnitude < 0x38800000u) {  // below 2^-14: adding 0.5 puts the subnormal's bits, rounded, at the bottom
+  if (magnitude <
+      0x38800000u) {  // below 2^-14: adding 0.5 puts the subnormal's bits, rounded, at the bottom
     const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
     return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000u));
   }

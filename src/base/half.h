@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// IEEE half precision and bfloat16 to and from float, one value at a time, in plain C++: the definition that vector
-// code must equal.
+// IEEE half precision and bfloat16 to and from float, one value at a time, in plain C++: the
+// definition that vector code must equal.
 #pragma once
 
 #include <bit>
@@ -23,7 +23,8 @@ inline uint16_t Bf16FromFloat(float value) {
 
 float FloatFromF16(uint16_t bits);
 
-/// Round to nearest even, as the F16C instruction does: overflow gives infinity, small values become subnormal.
+/// Round to nearest even, as the F16C instruction does: overflow gives infinity, small values
+/// become subnormal.
 uint16_t F16FromFloat(float value);
 
 }  // namespace facet

@@ -37,7 +37,8 @@ class Builder final : public nlohmann::json_sax<nlohmann::json> {
   bool end_object() override { return Close(); }
   bool start_array(size_t) override { return Open(Json(Json::Array())); }
   bool end_array() override { return Close(); }
-  bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception&) override {
+  bool parse_error(size_t position, const std::string&,
+                   const nlohmann::detail::exception&) override {
     error_position_ = position;
     return false;
   }
@@ -88,13 +89,27 @@ void AppendEscaped(std::string& out, std::string_view text) {
   out.push_back('"');
   for (const char c : text) {
     switch (c) {
-      case '"': out += "\\\""; break;
-      case '\\': out += "\\\\"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\t': out += "\\t"; break;
-      case '\b': out += "\\b"; break;
-      case '\f': out += "\\f"; break;
+      case '"':
+        out += "\\\"";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\b':
+        out += "\\b";
+        break;
+      case '\f':
+        out += "\\f";
+        break;
       default:
         if (static_cast<unsigned char>(c) < 0x20) {
           out += fmt::format("\\u{:04x}", static_cast<int>(c));
@@ -124,13 +139,15 @@ void DumpTo(std::string& out, const Json& json, int indent, int depth) {
     out += json.as_big_integer().digits;
   } else if (json.is_double()) {
     // JSON has no infinities; fmt prints the shortest digits that read back as the same number.
-    std::string digits = std::isfinite(json.as_double()) ? fmt::format("{}", json.as_double()) : "null";
+    std::string digits =
+        std::isfinite(json.as_double()) ? fmt::format("{}", json.as_double()) : "null";
     if (digits.find_first_of(".en") == std::string::npos) {
       digits += ".0";  // a number with a fraction point stays one when read again
     }
     out += digits;
   } else if (json.is_string()) {
-    AppendEscaped(out, IsValidUtf8(json.as_string()) ? json.as_string() : RepairUtf8(json.as_string()));
+    AppendEscaped(out,
+                  IsValidUtf8(json.as_string()) ? json.as_string() : RepairUtf8(json.as_string()));
   } else if (json.is_array()) {
     out.push_back('[');
     bool first = true;
@@ -275,22 +292,26 @@ std::string Json::Dump(int indent) const {
 }
 
 std::string_view Json::KindName() const {
-  static constexpr std::string_view kNames[] = {"null",     "true or false", "an integer", "a number",
-                                                "an integer", "a string",    "an array",   "an object"};
+  static constexpr std::string_view kNames[] = {"null",     "true or false", "an integer",
+                                                "a number", "an integer",    "a string",
+                                                "an array", "an object"};
   return kNames[value_.index()];
 }
 
 Result<Json> ParseJson(std::string_view text, const std::string& name, const JsonLimits& limits) {
   if (text.size() > limits.max_bytes) {
-    return Refuse(name, fmt::format("{} bytes of JSON", text.size()), fmt::format("at most {}", limits.max_bytes));
+    return Refuse(name, fmt::format("{} bytes of JSON", text.size()),
+                  fmt::format("at most {}", limits.max_bytes));
   }
   Json root;
   Builder builder(&root, limits.max_depth);
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder)) {
     if (builder.too_deep()) {
-      return Refuse(name, "JSON nested too deeply", fmt::format("at most {} levels", limits.max_depth));
+      return Refuse(name, "JSON nested too deeply",
+                    fmt::format("at most {} levels", limits.max_depth));
     }
-    return Refuse(fmt::format("{}, byte {}", name, builder.error_position()), "broken JSON", "valid JSON");
+    return Refuse(fmt::format("{}, byte {}", name, builder.error_position()), "broken JSON",
+                  "valid JSON");
   }
   return root;
 }

@@ -10,8 +10,8 @@
 
 namespace facet {
 
-/// Owns the mapping; the bytes stay at the same address until destruction, also through moves. Safe for concurrent
-/// reads. The file must not be shortened while mapped.
+/// Owns the mapping; the bytes stay at the same address until destruction, also through moves. Safe
+/// for concurrent reads. The file must not be shortened while mapped.
 class MappedFile {
  public:
   static Result<MappedFile> Open(const std::string& path);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Failure of input as a value: where it happened, what was found, what was wanted. No exceptions cross our code.
+// Failure of input as a value: where it happened, what was found, what was wanted. No exceptions
+// cross our code.
 #pragma once
 
 #include <optional>
@@ -10,8 +11,9 @@
 
 namespace facet {
 
-/// Why something was refused. `where` names the place (file, key, tensor, line and column), `found` what stands there,
-/// `wanted` what would have been accepted. Any of the three may be empty; `found` is the least that must be set.
+/// Why something was refused. `where` names the place (file, key, tensor, line and column), `found`
+/// what stands there, `wanted` what would have been accepted. Any of the three may be empty;
+/// `found` is the least that must be set.
 struct Error {
   std::string where;
   std::string found;
@@ -78,21 +80,23 @@ class [[nodiscard]] Status {
 }  // namespace facet
 
 /// Returns the error of a Status or Result expression from the enclosing function, if it has one.
-#define FACET_RETURN_IF_ERROR(expression)     \
-  do {                                        \
-    auto facet_status_ = (expression);        \
-    if (!facet_status_.ok()) {                \
-      return facet_status_.error();           \
-    }                                         \
+#define FACET_RETURN_IF_ERROR(expression) \
+  do {                                    \
+    auto facet_status_ = (expression);    \
+    if (!facet_status_.ok()) {            \
+      return facet_status_.error();       \
+    }                                     \
   } while (false)
 
 #define FACET_CONCAT_INNER(a, b) a##b
 #define FACET_CONCAT(a, b) FACET_CONCAT_INNER(a, b)
 
 /// FACET_ASSIGN(auto file, Open(path)): declares or assigns the value, or returns the error.
-#define FACET_ASSIGN(target, expression)                                   \
-  auto FACET_CONCAT(facet_result_, __LINE__) = (expression);               \
-  if (!FACET_CONCAT(facet_result_, __LINE__).ok()) {                       \
-    return FACET_CONCAT(facet_result_, __LINE__).error();                  \
-  }                                                                        \
+// NOLINTBEGIN(bugprone-macro-parentheses): `target` may be a declaration.
+#define FACET_ASSIGN(target, expression)                     \
+  auto FACET_CONCAT(facet_result_, __LINE__) = (expression); \
+  if (!FACET_CONCAT(facet_result_, __LINE__).ok()) {         \
+    return FACET_CONCAT(facet_result_, __LINE__).error();    \
+  }                                                          \
   target = *std::move(FACET_CONCAT(facet_result_, __LINE__))
+// NOLINTEND(bugprone-macro-parentheses)

@@ -6,7 +6,8 @@
 namespace facet {
 namespace {
 
-/// Length, and the range allowed for the second byte (Unicode table 3-7). Length 0: not a first byte.
+/// Length, and the range allowed for the second byte (Unicode table 3-7). Length 0: not a first
+/// byte.
 struct Lead {
   int length;
   uint8_t second_low;

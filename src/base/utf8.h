@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// UTF-8: decoding, checking, repairing, and the streaming rule. A broken part counts once per maximal subpart, as
-// Python and the web do (Unicode 15, section 3.9, "U+FFFD substitution of maximal subparts").
+// UTF-8: decoding, checking, repairing, and the streaming rule. A broken part counts once per
+// maximal subpart, as Python and the web do (Unicode 15, section 3.9, "U+FFFD substitution of
+// maximal subparts").
 #pragma once
 
 #include <cstddef>
@@ -15,7 +16,8 @@ inline constexpr char32_t kReplacementCharacter = 0xFFFD;
 struct Utf8Step {
   enum class Kind { kCharacter, kBroken, kIncomplete };
   Kind kind;
-  int size;            ///< bytes of the character, or of the maximal broken part; for kIncomplete all that is left
+  int size;  ///< bytes of the character, or of the maximal broken part; for kIncomplete all that is
+             ///< left
   char32_t character;  ///< U+FFFD unless kCharacter
 };
 /// kIncomplete: `text` ends inside a character that could still be completed.
@@ -31,8 +33,8 @@ void AppendUtf8(std::string& out, char32_t character);
 /// Number of code points of valid UTF-8.
 size_t CountCodePoints(std::string_view text);
 
-/// Releases whole characters from bytes that arrive in pieces. A broken part becomes one U+FFFD as soon as it is known
-/// to be broken. Not for several threads.
+/// Releases whole characters from bytes that arrive in pieces. A broken part becomes one U+FFFD as
+/// soon as it is known to be broken. Not for several threads.
 class Utf8Stream {
  public:
   /// Adds bytes; returns what can be released.

@@ -22,7 +22,9 @@ constexpr uint64_t kLimit = uint64_t{1} << 30;
 
 }  // namespace
 
-std::string SourcePath(std::string_view relative) { return std::string(FACET_SOURCE_DIR "/").append(relative); }
+std::string SourcePath(std::string_view relative) {
+  return std::string(FACET_SOURCE_DIR "/").append(relative);
+}
 
 std::string TestdataPath(std::string_view relative) {
   return std::string(FACET_SOURCE_DIR "/testdata/").append(relative);
@@ -40,7 +42,9 @@ std::optional<std::string> SharedPath(std::string_view relative) {
 
 std::string ReadOrDie(const std::string& path) { return ValueOrDie(ReadFile(path, kLimit)); }
 
-Json JsonOrDie(const std::string& path) { return ValueOrDie(ParseJson(ReadOrDie(path), path, {kLimit, 1000})); }
+Json JsonOrDie(const std::string& path) {
+  return ValueOrDie(ParseJson(ReadOrDie(path), path, {kLimit, 1000}));
+}
 
 std::vector<Json> JsonLinesOrDie(const std::string& path) {
   const std::string text = ReadOrDie(path);
@@ -50,7 +54,8 @@ std::vector<Json> JsonLinesOrDie(const std::string& path) {
     size_t end = text.find('\n', begin);
     end = end == std::string::npos ? text.size() : end;
     if (end > begin) {
-      lines.push_back(ValueOrDie(ParseJson(std::string_view(text).substr(begin, end - begin), path, {kLimit, 1000})));
+      lines.push_back(ValueOrDie(
+          ParseJson(std::string_view(text).substr(begin, end - begin), path, {kLimit, 1000})));
     }
     begin = end + 1;
   }

@@ -15,8 +15,8 @@ namespace facet::testing {
 std::string TestdataPath(std::string_view relative);
 /// Path of a file below the source tree's root (models/tiny/...).
 std::string SourcePath(std::string_view relative);
-/// Path in the folder of shared material (FACET_SHARED, else ../shared beside the source tree), or nothing when it is
-/// not there: then the test is to be skipped (GTEST_SKIP() << kNoShared).
+/// Path in the folder of shared material (FACET_SHARED, else ../shared beside the source tree), or
+/// nothing when it is not there: then the test is to be skipped (GTEST_SKIP() << kNoShared).
 std::optional<std::string> SharedPath(std::string_view relative);
 inline constexpr std::string_view kNoShared = "needs the shared data folder (FACET_SHARED)";
 
