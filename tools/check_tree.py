@@ -42,7 +42,7 @@ THIRD_PARTY = [
     (r"utf8proc\.h", r"src/(jinja|app)/\w+\.cc", 1, "one .cc of src/jinja and one of src/app"),
     (r"CLI/", r"src/app/\w+\.cc", 1, "one .cc of src/app"),
     (r"fmt/", r"(src|tests|fuzz|bench)/.*\.cc", None, ".cc files"),
-    (r"(gtest|gmock)/", r"src/.*_test\.cc|src/\w+/(test|fake)_\w+\.(h|cc)|tests/.*", None, "tests"),
+    (r"(gtest|gmock)/", r"src/.*_test\.cc|src/\w+/((test|fake)_\w+\.(h|cc)|\w+_testing\.h)|tests/.*", None, "tests"),
     (r"benchmark/", r"bench/.*", None, "bench/"),
 ]
 
@@ -161,7 +161,8 @@ def line_of(text, offset):
 def is_test(path):
     """Tests, and the fakes and readers that live beside them and are linked only into tests."""
     name = os.path.basename(path)
-    return path.startswith("tests/") or bool(re.search(r"_test\.(cc|h)$", name)) or name.startswith(("test_", "fake_"))
+    return path.startswith("tests/") or bool(re.search(r"_test\.(cc|h)$", name)) or name.startswith(("test_", "fake_")) \
+        or name.endswith("_testing.h")
 
 
 # --- rules: includes ------------------------------------------------------------------------------------------------
