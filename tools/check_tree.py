@@ -66,6 +66,20 @@ GENERATED = set()
 
 # A x.cc without x_test.cc beside it, and where it is tested instead.
 TESTED_ELSEWHERE = {
+    "src/compute/attention_avx2.cc": "src/compute/matmul_test.cc, ops_test.cc and attention_test.cc run all variants",
+    "src/compute/attention_scalar.cc": "src/compute/matmul_test.cc, ops_test.cc and attention_test.cc run all variants",
+    "src/compute/dispatch.cc": "src/compute/matmul_test.cc, ops_test.cc and attention_test.cc run all variants",
+    "src/compute/matmul_avx2.cc": "src/compute/matmul_test.cc, ops_test.cc and attention_test.cc run all variants",
+    "src/compute/matmul_scalar.cc": "src/compute/matmul_test.cc, ops_test.cc and attention_test.cc run all variants",
+    "src/compute/rows_avx2.cc": "src/compute/matmul_test.cc, ops_test.cc and attention_test.cc run all variants",
+    "src/compute/rows_scalar.cc": "src/compute/matmul_test.cc, ops_test.cc and attention_test.cc run all variants",
+    "src/quant/codec_block32.cc": "src/quant/codec_test.cc runs all types",
+    "src/quant/codec_k.cc": "src/quant/codec_test.cc runs all types",
+    "src/quant/codec_plain.cc": "src/quant/codec_test.cc runs all types",
+    "src/model/checkpoint.cc": "tests/tiny, on whole checkpoints",
+    "src/model/model.cc": "tests/tiny, on whole checkpoints",
+    "src/model/text_model.cc": "tests/tiny, on whole checkpoints",
+    "src/model/weights.cc": "tests/tiny, on whole checkpoints",
 }
 
 WORDS = [
