@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/chat.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "app/chat_session.h"
+#include "app/commands.h"
+#include "app/history.h"
+#include "app/reply_printer.h"
+#include "app/report.h"
+#include "app/terminal_input.h"
+#include "app/text_width.h"
+#include "base/log.h"
+
+namespace facet {
+namespace {
+
+constexpr std::string_view kPrompt = "> ";
+
+/// $XDG_STATE_HOME/facet/history, else below the home; empty when there is none.
+std::string HistoryPath() {
+  const char* state = std::getenv("XDG_STATE_HOME");
+  if (state != nullptr && *state == '/') {
+    return std::string(state) + "/facet/history";
+  }
+  const char* home = std::getenv("HOME");
+  return home != nullptr && *home == '/' ? std::string(home) + "/.local/state/facet/history" : "";
+}
+
+/// A history that cannot be kept is a warning, not an end.
+History OpenHistory() {
+  const std::string path = HistoryPath();
+  if (path.empty()) {
+    return {};
+  }
+  Result<History> history = History::Open(path);
+  if (!history.ok()) {
+    Warn(history.error().Message() + "; the history is not kept");
+    return {};
+  }
+  return *std::move(history);
+}
+
+class Chat {
+ public:
+  Chat(const Options& options, const LoadedModel& model, Generator* generator)
+      : model_(model),
+        generator_(generator),
+        style_(StyleOf(STDOUT_FILENO, options.no_color)),
+        bytes_per_token_(BytesPerToken(model.checkpoint())),
+        session_(options, model.chat_template().traits().knows_thinking, bytes_per_token_),
+        history_(OpenHistory()),
+        input_(&history_, ChatSession::CommandNames(), style_) {}
+
+  int Run() {
+    Print(fmt::format("{}{}{}, {} positions. /help lists the commands.\n", style_.dim,
+                      ShownText(model_.checkpoint().config().name), style_.reset,
+                      generator_->n_context()));
+    bool was_interrupted = false;
+    while (true) {
+      std::string line;
+      const TerminalInput::Outcome outcome = input_.ReadLine(kPrompt, &line);
+      if (outcome == TerminalInput::Outcome::kEnd ||
+          (outcome == TerminalInput::Outcome::kInterrupt && was_interrupted)) {
+        return kExitDone;
+      }
+      was_interrupted = outcome == TerminalInput::Outcome::kInterrupt;
+      if (was_interrupted) {
+        Print("Ctrl-C again or Ctrl-D leaves.\n");
+      } else if (!TakeLine(line)) {
+        return kExitDone;
+      }
+    }
+  }
+
+ private:
+  void Print(const std::string& text) const {
+    [[maybe_unused]] const Status status = WriteAll(STDOUT_FILENO, text, "standard output");
+  }
+
+  void PrintError(const std::string& text) const {
+    Print(fmt::format("{}{}{}\n", style_.red, ShownText(text), style_.reset));
+  }
+
+  /// A command or a message; false: leave.
+  bool TakeLine(const std::string& line) {
+    if (line.find_first_not_of(" \t\n") == std::string::npos) {
+      return true;
+    }
+    const Status kept = history_.Add(line);
+    if (!kept.ok()) {
+      Warn(kept.error().Message());
+    }
+    if (!ChatSession::IsCommand(line)) {
+      Reply(ChatSession::TextOf(line));
+      return true;
+    }
+    const ChatSession::Answer answer = session_.Run(line);
+    if (answer.is_error) {
+      PrintError(answer.text);
+    } else if (!answer.text.empty()) {
+      Print(ShownText(answer.text) + "\n");
+    }
+    return !answer.ends;
+  }
+
+  void Reply(std::string text) {
+    session_.AddUser(std::move(text));
+    const TerminalMode mode(TerminalMode::Kind::kReply);
+    const Result<facet::Reply> reply = Generate();
+    if (!reply.ok()) {
+      session_.DropUser();
+      PrintError(reply.error().Message());
+      return;
+    }
+    session_.AddReply(reply->content, reply->stats);
+    const std::string note = FinishNote(*reply, generator_->n_context());
+    if (!note.empty()) {
+      Print(fmt::format("{}{}{}\n", style_.dim, note, style_.reset));
+    }
+    if (session_.options().verbose) {
+      NoteSpeed(reply->stats, bytes_per_token_);
+    }
+  }
+
+  Result<facet::Reply> Generate() {
+    const ChatRequest chat_request = session_.MakeChatRequest();
+    FACET_ASSIGN(const Prompt prompt, model_.chat_template().Render(chat_request));
+    const Options& options = session_.options();
+    TextPrinter printer(STDOUT_FILENO, style_);
+    FACET_ASSIGN(
+        facet::Reply reply,
+        generator_->Generate(
+            MakeRequest(options, model_, TokenizePrompt(model_.tokenizer(), model_.vocab(), prompt),
+                        ChooseSeed(options)),
+            false, [&](const ReplyDelta& delta) { return printer.Print(delta); }));
+    FACET_RETURN_IF_ERROR(printer.Finish());
+    return reply;
+  }
+
+  const LoadedModel& model_;
+  Generator* generator_;
+  Style style_;
+  double bytes_per_token_;
+  ChatSession session_;
+  History history_;
+  TerminalInput input_;
+};
+
+}  // namespace
+
+int RunChat(const Options& options, const LoadedModel& model, Generator* generator) {
+  return Chat(options, model, generator).Run();
+}
+
+}  // namespace facet

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line's syntax. CLI11 splits it into options and words; what an option means stands in
+// the option table. The only file that knows CLI11.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/options.h"
+#include "base/status.h"
+
+namespace facet {
+
+struct ParsedOption {
+  const OptionSpec* option;
+  std::vector<std::string>
+      values;  ///< as given, unchecked; the last one only unless the option is repeatable
+};
+
+struct ParsedLine {
+  Command command = Command::kHelp;
+  std::vector<ParsedOption> options;
+  std::vector<std::string> words;
+};
+
+/// `arguments` are those after the program's name. -h, --help and --version count as commands where
+/// none is given.
+Result<ParsedLine> ParseCommandLine(std::span<const std::string> arguments);
+
+/// Of `names` the one that is most like `text`, when it is like it at all; else empty.
+std::string_view Nearest(std::string_view text, std::span<const std::string_view> names);
+
+}  // namespace facet

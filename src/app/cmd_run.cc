@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// `facet run`: the way of a prompt from the command line to words on the screen. Start reading
+// Facet here.
+//
+//   text -> ChatTemplate::Render -> runs of text   (chat/: which parts may be control tokens)
+//        -> TokenizePrompt -> token ids            (text/: byte-pair merges)
+//        -> Engine::Submit -> events               (engine/: rows of a batch, drawing of tokens)
+//        -> ReplySplitter -> content and thoughts  (chat/: what is markup and what is the answer)
+//        -> TextPrinter or JsonPrinter             (app/: screen, pipe, another program)
+#include <unistd.h>
+
+#include <chrono>
+#include <optional>
+
+#include "app/chat.h"
+#include "app/commands.h"
+#include "app/generator.h"
+#include "app/loaded_model.h"
+#include "app/progress.h"
+#include "app/prompt_input.h"
+#include "app/reply_printer.h"
+#include "app/report.h"
+#include "app/terminal.h"
+#include "base/log.h"
+
+namespace facet {
+namespace {
+
+/// What does not depend on the model: refused before a large file is read.
+Status CheckOptions(const Options& options, bool has_prompt) {
+  if (options.raw && (options.think || !options.system.empty())) {
+    return Refuse("--raw", options.think ? "given with --think" : "given with --system",
+                  "no chat template, or one");
+  }
+  if (has_prompt) {
+    return {};
+  }
+  const bool can_chat = IsTerminal(STDIN_FILENO) && IsTerminal(STDOUT_FILENO);
+  if (!can_chat || options.raw || options.json || !options.trace.empty()) {
+    return Refuse("facet run", "no prompt", "words, -f FILE or text on standard input");
+  }
+  return {};
+}
+
+/// Text to the runs of a prompt: through the chat template, or as it stands.
+Result<Prompt> MakePrompt(const Options& options, const LoadedModel& model,
+                          const std::string& text) {
+  if (options.raw) {
+    return Prompt{{{text, true}}};
+  }
+  ChatRequest request;
+  if (!options.system.empty()) {
+    request.messages.Append(Json::MakeObject({{"role", "system"}, {"content", options.system}}));
+  }
+  request.messages.Append(Json::MakeObject({{"role", "user"}, {"content", text}}));
+  request.thinking = options.think;
+  return model.chat_template().Render(request);
+}
+
+/// One prompt, one reply.
+Status Answer(const Options& options, const LoadedModel& model, const std::string& text,
+              double load_s, Generator* generator, Trace* trace, Reply* reply) {
+  FACET_ASSIGN(const Prompt prompt, MakePrompt(options, model, text));
+  std::vector<int> tokens = TokenizePrompt(model.tokenizer(), model.vocab(), prompt);
+  if (trace != nullptr) {
+    trace->WritePrompt(prompt, tokens);
+  }
+  const Request request = MakeRequest(options, model, std::move(tokens), ChooseSeed(options));
+  if (options.verbose) {
+    NoteSettings(options, model, request, load_s, generator->n_context());
+  }
+  if (options.json) {
+    JsonPrinter printer(STDOUT_FILENO);
+    FACET_RETURN_IF_ERROR(printer.Start(model, request, generator->n_context()));
+    FACET_ASSIGN(*reply, generator->Generate(request, options.raw, [&](const ReplyDelta& delta) {
+      return printer.Print(delta);
+    }));
+    return printer.Finish(*reply, load_s);
+  }
+  TextPrinter printer(STDOUT_FILENO, StyleOf(STDOUT_FILENO, options.no_color));
+  FACET_ASSIGN(*reply, generator->Generate(request, options.raw, [&](const ReplyDelta& delta) {
+    return printer.Print(delta);
+  }));
+  return printer.Finish();
+}
+
+/// The exit code of a reply that ended, and the notes about how.
+int Close(const Options& options, const LoadedModel& model, const Generator& generator,
+          const Reply& reply) {
+  const std::string note = FinishNote(reply, generator.n_context());
+  if (!note.empty()) {
+    Note(note);
+  }
+  if (options.verbose) {
+    NoteSpeed(reply.stats, BytesPerToken(model.checkpoint()));
+  }
+  return reply.reason == FinishReason::kCancelled ? kExitInterrupted : kExitDone;
+}
+
+/// With the model in memory: one answer, or a chat.
+int RunLoaded(const Options& options, const LoadedModel& model,
+              const std::optional<std::string>& text, double load_s, Generator* generator,
+              Trace* trace) {
+  if (options.think && !model.chat_template().traits().knows_thinking) {
+    Warn("--think: the model's chat template knows no thinking");
+  }
+  if (!text) {
+    return RunChat(options, model, generator);
+  }
+  Reply reply;
+  Status status = Answer(options, model, *text, load_s, generator, trace, &reply);
+  if (status.ok() && trace != nullptr) {
+    status = trace->status();
+  }
+  return status.ok() ? Close(options, model, *generator, reply) : Fail(status.error(), kExitFailed);
+}
+
+}  // namespace
+
+int RunRun(const Options& options) {
+  const Result<std::optional<std::string>> text = ReadPromptText(options, options.raw);
+  if (!text.ok()) {
+    return Fail(text.error(), kExitFailed);
+  }
+  const Status usable = CheckOptions(options, text->has_value() && !(*text)->empty());
+  if (!usable.ok()) {
+    return Fail(usable.error(), kExitFailed);
+  }
+  std::optional<Trace> trace;
+  if (!options.trace.empty()) {
+    Result<Trace> created = Trace::Create(options.trace);
+    if (!created.ok()) {
+      return Fail(created.error(), kExitFailed);
+    }
+    trace.emplace(*std::move(created));
+  }
+
+  const auto start = std::chrono::steady_clock::now();
+  std::optional<Spinner> spinner("loading " +
+                                 (options.model.empty() ? "the embedded model" : options.model));
+  const auto model = LoadedModel::Load(options.model);
+  if (!model.ok()) {
+    spinner.reset();
+    return Fail(model.error(), kExitModelRefused);
+  }
+  const Result<RunnerOptions> runner_options =
+      RunnerOptionsFrom(options, (*model)->checkpoint().config());
+  if (!runner_options.ok()) {
+    spinner.reset();
+    return Fail(runner_options.error(), kExitFailed);
+  }
+  Result<Generator> generator =
+      Generator::Create(**model, *runner_options, trace ? &*trace : nullptr);
+  spinner.reset();
+  if (!generator.ok()) {
+    return Fail(generator.error(), kExitModelRefused);
+  }
+  const double load_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return RunLoaded(options, **model, *text, load_s, &*generator, trace ? &*trace : nullptr);
+}
+
+}  // namespace facet

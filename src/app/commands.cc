@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/commands.h"
+
+#include <unistd.h>
+
+#include "app/help.h"
+#include "app/terminal.h"
+#include "app/text_width.h"
+
+namespace facet {
+namespace {
+
+int Print(const std::string& text) {
+  const Status status = WriteAll(STDOUT_FILENO, text, "standard output");
+  return status.ok() ? kExitDone : Fail(status.error(), kExitFailed);
+}
+
+int RunHelp(const Options& options) {
+  if (options.markdown) {
+    return Print(MarkdownHelp());
+  }
+  if (options.words.empty()) {
+    return Print(ProgramHelp());
+  }
+  for (const CommandSpec& spec : CommandTable()) {
+    if (spec.name == options.words[0]) {
+      return Print(CommandHelp(spec.id));
+    }
+  }
+  return Fail(Refuse("facet help", "unknown command \"" + options.words[0] + "\"", "facet help"),
+              kExitFailed);
+}
+
+}  // namespace
+
+int Fail(const Error& error, ExitCode code) {
+  std::string line = ShownText(error.Message());
+  for (char& c : line) {
+    c = c == '\n' ? ' ' : c;
+  }
+  Note("facet: " + line);
+  return code;
+}
+
+int RunProgram(std::span<const std::string> arguments, const Environment& environment) {
+  const Result<Options> options = ReadOptions(arguments, environment);
+  if (!options.ok()) {
+    return Fail(options.error(), kExitFailed);
+  }
+  if (options->wants_help && options->command != Command::kHelp) {
+    return Print(CommandHelp(options->command));
+  }
+  switch (options->command) {
+    case Command::kRun:
+      return RunRun(*options);
+    case Command::kTokenize:
+      return RunTokenize(*options);
+    case Command::kInspect:
+      return RunInspect(*options);
+    case Command::kConvert:
+      return RunConvert(*options);
+    case Command::kVersion:
+      return Print(VersionText() + "\n");
+    case Command::kHelp:
+      break;
+  }
+  return RunHelp(*options);
+}
+
+}  // namespace facet

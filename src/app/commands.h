@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of the program. Each prints its results to standard output, notes and errors to
+// standard error, and returns the exit code.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "app/options.h"
+#include "base/status.h"
+
+namespace facet {
+
+enum ExitCode : int {
+  kExitDone = 0,
+  kExitFailed = 1,
+  kExitModelRefused = 2,
+  kExitInterrupted = 130
+};
+
+/// Reads the options and runs the command.
+int RunProgram(std::span<const std::string> arguments, const Environment& environment);
+
+int RunRun(const Options& options);
+int RunTokenize(const Options& options);
+int RunInspect(const Options& options);
+int RunConvert(const Options& options);
+
+/// "facet: MESSAGE" on standard error; returns `code`.
+int Fail(const Error& error, ExitCode code);
+
+}  // namespace facet

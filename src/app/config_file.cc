@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/config_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/cli_parser.h"
+#include "base/utf8.h"
+
+namespace facet {
+namespace {
+
+constexpr std::string_view kBlank = " \t\r";
+
+std::string_view Trim(std::string_view text) {
+  const size_t begin = text.find_first_not_of(kBlank);
+  if (begin == std::string_view::npos) {
+    return {};
+  }
+  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
+}
+
+/// Reads the value of one line from its beginning to its end.
+class ValueParser {
+ public:
+  ValueParser(std::string_view text, const std::string& where) : rest_(Trim(text)), where_(where) {}
+
+  Result<std::vector<std::string>> Parse() {
+    std::vector<std::string> values;
+    if (rest_.starts_with('[')) {
+      FACET_ASSIGN(values, List());
+    } else if (rest_.starts_with('"')) {
+      FACET_ASSIGN(std::string value, Quoted());
+      values.push_back(std::move(value));
+    } else {
+      size_t end = rest_.starts_with('#') ? 0 : std::min(rest_.find(" #"), rest_.find("\t#"));
+      values.emplace_back(Trim(rest_.substr(0, end)));
+      if (values.back().empty()) {
+        return Refuse(where_, "no value", "KEY = VALUE");
+      }
+      return values;
+    }
+    rest_ = Trim(rest_);
+    if (!rest_.empty() && rest_.front() != '#') {
+      return Refuse(where_, fmt::format("\"{}\" after the value", rest_), "the end of the line");
+    }
+    return values;
+  }
+
+ private:
+  Result<std::string> Quoted() {
+    constexpr std::string_view kEscaped = "ntr\"\\";
+    constexpr std::string_view kMeant = "\n\t\r\"\\";
+    std::string value;
+    for (size_t i = 1; i < rest_.size(); ++i) {
+      if (rest_[i] == '"') {
+        rest_.remove_prefix(i + 1);
+        return value;
+      }
+      if (rest_[i] != '\\') {
+        value += rest_[i];
+        continue;
+      }
+      ++i;
+      const size_t escape = i < rest_.size() ? kEscaped.find(rest_[i]) : std::string_view::npos;
+      if (escape == std::string_view::npos) {
+        return Refuse(where_, "an unknown escape after \\", "one of \\n \\t \\r \\\" \\\\");
+      }
+      value += kMeant[escape];
+    }
+    return Refuse(where_, "no closing \"", "a \"text\" within one line");
+  }
+
+  Result<std::vector<std::string>> List() {
+    std::vector<std::string> values;
+    rest_ = Trim(rest_.substr(1));
+    while (!rest_.starts_with(']')) {
+      if (!rest_.starts_with('"')) {
+        return Refuse(where_, rest_.empty() ? "no closing ]" : fmt::format("\"{}\"", rest_),
+                      "[\"a\", \"b\"]");
+      }
+      FACET_ASSIGN(std::string value, Quoted());
+      values.push_back(std::move(value));
+      rest_ = Trim(rest_);
+      if (rest_.starts_with(',')) {
+        rest_ = Trim(rest_.substr(1));
+      } else if (!rest_.starts_with(']')) {
+        return Refuse(where_, rest_.empty() ? "no closing ]" : fmt::format("\"{}\"", rest_),
+                      "a comma or ]");
+      }
+    }
+    rest_.remove_prefix(1);
+    return values;
+  }
+
+  std::string_view rest_;
+  const std::string& where_;
+};
+
+Error UnknownKey(const std::string& where, std::string_view key) {
+  std::vector<std::string_view> known;
+  for (const OptionSpec& spec : OptionTable()) {
+    if (!spec.key.empty()) {
+      known.push_back(spec.key);
+    }
+  }
+  const std::string_view nearest = Nearest(key, known);
+  if (!nearest.empty()) {
+    return Refuse(where, fmt::format("unknown key \"{}\", did you mean {}", key, nearest));
+  }
+  return Refuse(where, fmt::format("unknown key \"{}\"", key),
+                fmt::format("one of {}", fmt::join(known, ", ")));
+}
+
+Status ParseLine(std::string_view line, const std::string& where,
+                 std::vector<ConfigEntry>* entries) {
+  const size_t equals = line.find('=');
+  if (equals == std::string_view::npos) {
+    return Refuse(where, fmt::format("\"{}\"", line), "KEY = VALUE");
+  }
+  const std::string_view key = Trim(line.substr(0, equals));
+  const OptionSpec* option = FindOptionByKey(key);
+  if (option == nullptr) {
+    return UnknownKey(where, key);
+  }
+  for (const ConfigEntry& entry : *entries) {
+    if (entry.option == option) {
+      return Refuse(where, fmt::format("key \"{}\" for the second time", key), "each key once");
+    }
+  }
+  const std::string where_key = fmt::format("{}: {}", where, key);
+  FACET_ASSIGN(std::vector<std::string> values,
+               ValueParser(line.substr(equals + 1), where_key).Parse());
+  if (!values.empty()) {
+    entries->push_back({option, std::move(values), where_key});
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<ConfigEntry>> ParseConfig(std::string_view text, const std::string& name) {
+  if (!IsValidUtf8(text)) {
+    return Refuse(name, "bytes that are not UTF-8", "UTF-8 text");
+  }
+  std::vector<ConfigEntry> entries;
+  int line_number = 0;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    const std::string_view line = Trim(text.substr(0, end));
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    ++line_number;
+    if (!line.empty() && line.front() != '#') {
+      FACET_RETURN_IF_ERROR(ParseLine(line, fmt::format("{}:{}", name, line_number), &entries));
+    }
+  }
+  return entries;
+}
+
+}  // namespace facet

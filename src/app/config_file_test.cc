@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/config_file.h"
+
+#include <gtest/gtest.h>
+
+namespace facet {
+namespace {
+
+std::string ErrorOf(std::string_view text) {
+  const auto entries = ParseConfig(text, "c.toml");
+  return entries.ok() ? "no error" : entries.error().Message();
+}
+
+TEST(ParseConfig, ReadsEveryFormOfValue) {
+  const auto entries = ParseConfig(
+      "# settings\r\n"
+      "\n"
+      "  temperature = 0.5   # cool\n"
+      "model = /models/a b#1.gguf\n"
+      "system = \"two\\nlines # no comment \\\"quoted\\\" \\\\\" # a comment\n"
+      "stop = [ \"a\" , \"b]\", ]\n"
+      "think=true",
+      "c.toml");
+  ASSERT_TRUE(entries.ok()) << entries.error().Message();
+  ASSERT_EQ(entries->size(), 5U);
+  EXPECT_EQ(entries->at(0).option->name, "--temp");
+  EXPECT_EQ(entries->at(0).values, std::vector<std::string>{"0.5"});
+  EXPECT_EQ(entries->at(0).where, "c.toml:3: temperature");
+  EXPECT_EQ(entries->at(1).values, std::vector<std::string>{"/models/a b#1.gguf"});
+  EXPECT_EQ(entries->at(2).values,
+            std::vector<std::string>{"two\nlines # no comment \"quoted\" \\"});
+  EXPECT_EQ(entries->at(3).values, (std::vector<std::string>{"a", "b]"}));
+  EXPECT_EQ(entries->at(4).values, std::vector<std::string>{"true"});
+}
+
+TEST(ParseConfig, AnEmptyListSetsNothing) {
+  const auto entries = ParseConfig("stop = []\n", "c.toml");
+  ASSERT_TRUE(entries.ok());
+  EXPECT_TRUE(entries->empty());
+}
+
+TEST(ParseConfig, RefusesWithTheLine) {
+  EXPECT_EQ(ErrorOf("\n[run]\n"), "c.toml:2: \"[run]\", wanted KEY = VALUE");
+  EXPECT_EQ(ErrorOf("tempreature = 1"),
+            "c.toml:1: unknown key \"tempreature\", did you mean temperature");
+  EXPECT_EQ(ErrorOf("top_k = 1\ntop_k = 2"),
+            "c.toml:2: key \"top_k\" for the second time, wanted each key once");
+  EXPECT_EQ(ErrorOf("top_k ="), "c.toml:1: top_k: no value, wanted KEY = VALUE");
+  EXPECT_EQ(ErrorOf("top_k = # none"), "c.toml:1: top_k: no value, wanted KEY = VALUE");
+  EXPECT_EQ(ErrorOf("system = \"a"),
+            "c.toml:1: system: no closing \", wanted a \"text\" within one line");
+  EXPECT_EQ(ErrorOf("system = \"a\" b"),
+            "c.toml:1: system: \"b\" after the value, wanted the end of the line");
+  EXPECT_EQ(ErrorOf("system = \"\\q\""),
+            "c.toml:1: system: an unknown escape after \\, wanted one of \\n \\t \\r \\\" \\\\");
+  EXPECT_EQ(ErrorOf("stop = [\"a\""), "c.toml:1: stop: no closing ], wanted a comma or ]");
+  EXPECT_EQ(ErrorOf("stop = [a]"), "c.toml:1: stop: \"a]\", wanted [\"a\", \"b\"]");
+  EXPECT_EQ(ErrorOf("\xff"), "c.toml: bytes that are not UTF-8, wanted UTF-8 text");
+}
+
+}  // namespace
+}  // namespace facet

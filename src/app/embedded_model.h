@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tiny model that is compiled into the program (models/tiny/README.md), so that it answers
+// without any file.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace facet {
+
+/// A whole GGUF file. Lives as long as the program.
+std::span<const std::byte> EmbeddedModel();
+
+}  // namespace facet

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/generator.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <random>
+#include <utility>
+
+#include "app/terminal.h"
+#include "model/model.h"
+
+namespace facet {
+namespace {
+
+/// How often Ctrl-C is looked for while the engine is silent.
+constexpr auto kPoll = std::chrono::milliseconds(20);
+
+/// From the engine's thread to ours.
+class EventQueue {
+ public:
+  void Push(const Event& event) {
+    {
+      const std::lock_guard lock(mutex_);
+      events_.push_back(event);
+    }
+    has_events_.notify_one();
+  }
+  std::optional<Event> Pop() {
+    std::unique_lock lock(mutex_);
+    if (!has_events_.wait_for(lock, kPoll, [this] { return !events_.empty(); })) {
+      return std::nullopt;
+    }
+    Event event = std::move(events_.front());
+    events_.pop_front();
+    return event;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable has_events_;
+  std::deque<Event> events_;
+};
+
+/// Collects the reply while it hands on its pieces; remembers the first failure of the sink.
+class Collector {
+ public:
+  Collector(const LoadedModel& model, const Request& request, bool is_raw,
+            const Generator::DeltaSink& sink)
+      : splitter_(model.vocab(), !is_raw && EndsInOpenThought(model.vocab(), request.prompt)),
+        is_raw_(is_raw),
+        sink_(sink) {}
+
+  void Add(const Event& event) {
+    if (is_raw_) {
+      Hand({ReplyDelta::Kind::kContent, characters_.Push(event.bytes)});
+      return;
+    }
+    for (const ReplyDelta& delta : splitter_.Push(event.token, event.bytes)) {
+      Hand(delta);
+    }
+  }
+  void Finish() {
+    if (is_raw_) {
+      Hand({ReplyDelta::Kind::kContent, characters_.Flush()});
+      return;
+    }
+    for (const ReplyDelta& delta : splitter_.Finish()) {
+      Hand(delta);
+    }
+  }
+
+  Status status;
+  Reply reply;
+
+ private:
+  void Hand(const ReplyDelta& delta) {
+    if (delta.text.empty()) {
+      return;
+    }
+    (delta.kind == ReplyDelta::Kind::kThought ? reply.thought : reply.content) += delta.text;
+    if (status.ok()) {
+      status = sink_(delta);
+    }
+  }
+
+  ReplySplitter splitter_;
+  Utf8Stream characters_;
+  bool is_raw_;
+  const Generator::DeltaSink& sink_;
+};
+
+}  // namespace
+
+Result<Generator> Generator::Create(const LoadedModel& model, const RunnerOptions& options,
+                                    Trace* trace) {
+  FACET_ASSIGN(std::unique_ptr<Runner> runner, MakeRunner(model.checkpoint(), options));
+  EngineOptions engine_options;
+  engine_options.max_rows = options.max_rows;
+  engine_options.max_sequences = 1;
+  engine_options.token_bytes = [&vocab = model.vocab()](int32_t token) {
+    return vocab.bytes(token);
+  };
+  return Generator(model, std::make_unique<Engine>(std::move(runner), std::move(engine_options)),
+                   trace);
+}
+
+Result<Reply> Generator::Generate(Request request, bool is_raw, const DeltaSink& on_delta) {
+  request.id = next_id_++;
+  const uint64_t id = request.id;
+  Collector collector(*model_, request, is_raw, on_delta);
+  EventQueue events;
+  const InterruptGuard guard;
+  FACET_RETURN_IF_ERROR(
+      engine_->Submit(std::move(request), [&events](const Event& event) { events.Push(event); }));
+  bool is_cancelled = false;
+  while (true) {
+    if (!is_cancelled && (guard.is_interrupted() || !collector.status.ok())) {
+      engine_->Cancel(id);
+      is_cancelled = true;
+    }
+    const std::optional<Event> event = events.Pop();
+    if (!event) {
+      continue;
+    }
+    if (trace_ != nullptr) {
+      trace_->WriteEvent(*event);
+    }
+    if (event->kind == Event::Kind::kToken) {
+      collector.Add(*event);
+      continue;
+    }
+    collector.Finish();
+    FACET_RETURN_IF_ERROR(collector.status);
+    if (event->reason == FinishReason::kError) {
+      return Refuse("", event->error);
+    }
+    collector.reply.reason = event->reason;
+    collector.reply.stats = event->stats;
+    return std::move(collector.reply);
+  }
+}
+
+Request MakeRequest(const Options& options, const LoadedModel& model, std::vector<int> prompt,
+                    uint64_t seed) {
+  Request request;
+  request.prompt = std::move(prompt);
+  request.sampling = SamplingFrom(options, model.checkpoint().defaults(), seed);
+  request.max_tokens = options.max_tokens;
+  request.stop = options.stop;
+  request.end_tokens = model.end_tokens();
+  request.suppressed_tokens = model.suppressed_tokens();
+  return request;
+}
+
+uint64_t ChooseSeed(const Options& options) {
+  return options.seed ? *options.seed : std::random_device()();  // 32 bits: easy to type again.
+}
+
+}  // namespace facet

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/loaded_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "app/embedded_model.h"
+#include "app/terminal.h"
+#include "base/log.h"
+
+namespace facet {
+namespace {
+
+constexpr int kDefaultContext = 8192;
+
+Result<Checkpoint> OpenCheckpoint(const std::string& path) {
+  if (!path.empty()) {
+    return Checkpoint::Open(path);
+  }
+  Note("no model given: using the embedded tiny model (a toy; -m MODEL for a real one)");
+  return Checkpoint::FromGgufBytes(EmbeddedModel(), "embedded model");
+}
+
+Result<Vocab> ReadVocab(const Checkpoint& checkpoint) {
+  if (const gguf::Metadata* metadata = checkpoint.gguf_metadata()) {
+    return Vocab::FromGguf(*metadata, checkpoint.path());
+  }
+  return Vocab::FromTokenizerJson(checkpoint.tokenizer_json(), checkpoint.tokenizer_config_json(),
+                                  checkpoint.path());
+}
+
+Result<ChatTemplate> LoadTemplate(const Checkpoint& checkpoint, const Vocab& vocab) {
+  const auto text_of = [&vocab](int id) {
+    return id < 0 ? std::string() : std::string(vocab.text(id));
+  };
+  const std::string bos = text_of(vocab.bos_id());
+  const std::string eos = text_of(vocab.eos_id());
+  Result<ChatTemplate> own = ChatTemplate::Load(checkpoint.chat_template(),
+                                                checkpoint.path() + ": chat template", bos, eos);
+  if (own.ok() || checkpoint.chat_template().empty()) {
+    return own;
+  }
+  Warn(own.error().Message() + "; the built-in template is used");
+  return ChatTemplate::Load("", "built-in chat template", bos, eos);
+}
+
+void SortUnique(std::vector<int32_t>* ids) {
+  std::sort(ids->begin(), ids->end());
+  ids->erase(std::unique(ids->begin(), ids->end()), ids->end());
+}
+
+Status CheckIds(const std::vector<int32_t>& ids, int n_vocab, const std::string& where) {
+  for (const int32_t id : ids) {
+    if (id < 0 || id >= n_vocab) {
+      return Refuse(where, fmt::format("token {}", id), fmt::format("0 to {}", n_vocab - 1));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+LoadedModel::LoadedModel(Checkpoint checkpoint, Vocab vocab, ChatTemplate chat_template)
+    : checkpoint_(std::move(checkpoint)),
+      vocab_(std::move(vocab)),
+      tokenizer_(&vocab_),
+      chat_template_(std::move(chat_template)) {}
+
+Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const std::string& path) {
+  FACET_ASSIGN(Checkpoint checkpoint, OpenCheckpoint(path));
+  FACET_ASSIGN(Vocab vocab, ReadVocab(checkpoint));
+  FACET_ASSIGN(ChatTemplate chat_template, LoadTemplate(checkpoint, vocab));
+  std::unique_ptr<LoadedModel> model(
+      new LoadedModel(std::move(checkpoint), std::move(vocab), std::move(chat_template)));
+  FACET_RETURN_IF_ERROR(model->CollectTokens());
+  return model;
+}
+
+Status LoadedModel::CollectTokens() {
+  const GenerationDefaults& defaults = checkpoint_.defaults();
+  const int n_vocab = checkpoint_.config().n_vocab;
+  if (vocab_.size() > n_vocab) {
+    return Refuse(checkpoint_.path(), fmt::format("a tokenizer of {} tokens", vocab_.size()),
+                  fmt::format("at most the {} of the embedding matrix", n_vocab));
+  }
+  end_tokens_.assign(defaults.end_tokens.begin(), defaults.end_tokens.end());
+  end_tokens_.insert(end_tokens_.end(), vocab_.end_ids().begin(), vocab_.end_ids().end());
+  SortUnique(&end_tokens_);
+  FACET_RETURN_IF_ERROR(CheckIds(end_tokens_, n_vocab, checkpoint_.path() + ": end tokens"));
+
+  suppressed_tokens_.assign(defaults.suppressed_tokens.begin(), defaults.suppressed_tokens.end());
+  suppressed_tokens_.insert(suppressed_tokens_.end(), vocab_.suppressed_ids().begin(),
+                            vocab_.suppressed_ids().end());
+  for (int32_t id = vocab_.size(); id < n_vocab; ++id) {
+    suppressed_tokens_.push_back(id);
+  }
+  SortUnique(&suppressed_tokens_);
+  return CheckIds(suppressed_tokens_, n_vocab, checkpoint_.path() + ": suppressed tokens");
+}
+
+double BytesPerToken(const Checkpoint& checkpoint) {
+  const Config& config = checkpoint.config();
+  const bool has_output = checkpoint.Find("output.weight") != nullptr;
+  double n_bytes = 0;
+  for (const CheckpointTensor& tensor : checkpoint.tensors()) {
+    const bool is_lookup = tensor.name == "per_layer_token_embd.weight" ||
+                           (has_output && tensor.name == "token_embd.weight");
+    const bool is_of_experts =
+        config.n_experts > 0 && tensor.name.find("_exps.") != std::string::npos;
+    const double share = is_lookup ? 0
+                         : is_of_experts
+                             ? static_cast<double>(config.n_experts_used) / config.n_experts
+                             : 1;
+    n_bytes += share * static_cast<double>(tensor.data.size());
+  }
+  return n_bytes;
+}
+
+Result<RunnerOptions> RunnerOptionsFrom(const Options& options, const Config& config) {
+  RunnerOptions runner;
+  runner.n_context = options.ctx_size.value_or(std::min(config.n_context, kDefaultContext));
+  if (runner.n_context == 0) {
+    runner.n_context = config.n_context;
+  }
+  if (runner.n_context > config.n_context) {
+    Warn(fmt::format("--ctx-size {}: more than the {} positions that the model was made for",
+                     runner.n_context, config.n_context));
+  }
+  runner.n_threads = options.threads;
+  runner.kv_type = FindKvType(options.kv_type).value_or(KvType::kF16);
+  if (options.cpu_isa != "auto") {
+    const auto isas = SupportedIsas();
+    runner.isa = FindIsa(options.cpu_isa);
+    if (!runner.isa || std::find(isas.begin(), isas.end(), *runner.isa) == isas.end()) {
+      std::string wanted = "one of auto";
+      for (const Isa isa : isas) {
+        wanted += fmt::format(", {}", NameOf(isa));
+      }
+      return Refuse("--cpu-isa", fmt::format("\"{}\"", options.cpu_isa), wanted);
+    }
+  }
+  return runner;
+}
+
+SamplingParams SamplingFrom(const Options& options, const GenerationDefaults& defaults,
+                            uint64_t seed) {
+  return {.temperature = options.temperature.value_or(defaults.temperature),
+          .top_k = options.top_k.value_or(defaults.top_k),
+          .top_p = options.top_p.value_or(defaults.top_p),
+          .min_p = options.min_p,
+          .repetition_penalty = options.repeat_penalty,
+          .presence_penalty = options.presence_penalty,
+          .frequency_penalty = options.frequency_penalty,
+          .logit_bias = options.logit_bias,
+          .seed = seed};
+}
+
+}  // namespace facet

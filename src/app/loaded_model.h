@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything a command needs of a model before it computes: weights, vocabulary, tokenizer, chat
+// template, and which tokens end a reply. From a file, a directory, or the program itself.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "app/options.h"
+#include "base/status.h"
+#include "chat/chat_template.h"
+#include "engine/request.h"
+#include "model/checkpoint.h"
+#include "model/model.h"
+#include "text/tokenizer.h"
+#include "text/vocab.h"
+
+namespace facet {
+
+/// Immutable once loaded; the parts refer to one another, so it never moves.
+class LoadedModel {
+ public:
+  /// `path` empty: the embedded model, which is said in one line on standard error. A template in
+  /// the file that does not work is a warning, and the built-in one is used.
+  static Result<std::unique_ptr<LoadedModel>> Load(const std::string& path);
+  LoadedModel(const LoadedModel&) = delete;
+  LoadedModel& operator=(const LoadedModel&) = delete;
+
+  [[nodiscard]] const Checkpoint& checkpoint() const { return checkpoint_; }
+  [[nodiscard]] const Vocab& vocab() const { return vocab_; }
+  [[nodiscard]] const Tokenizer& tokenizer() const { return tokenizer_; }
+  [[nodiscard]] const ChatTemplate& chat_template() const { return chat_template_; }
+  /// Those of the file and those that the vocabulary knows by name; ascending.
+  [[nodiscard]] const std::vector<int32_t>& end_tokens() const { return end_tokens_; }
+  /// Never to be drawn: what the file says, and rows of the output matrix that no token belongs to;
+  /// ascending.
+  [[nodiscard]] const std::vector<int32_t>& suppressed_tokens() const { return suppressed_tokens_; }
+
+ private:
+  LoadedModel(Checkpoint checkpoint, Vocab vocab, ChatTemplate chat_template);
+  Status CollectTokens();
+
+  Checkpoint checkpoint_;
+  Vocab vocab_;
+  Tokenizer tokenizer_;
+  ChatTemplate chat_template_;
+  std::vector<int32_t> end_tokens_;
+  std::vector<int32_t> suppressed_tokens_;
+};
+
+/// Bytes of weights that one generated token reads: tables that are only looked up do not count,
+/// and of a mixture's experts only the share in use.
+double BytesPerToken(const Checkpoint& checkpoint);
+
+/// What the options say about memory and processors, with defaults filled in.
+Result<RunnerOptions> RunnerOptionsFrom(const Options& options, const Config& config);
+
+/// What the options say about drawing tokens, with the model's defaults filled in.
+SamplingParams SamplingFrom(const Options& options, const GenerationDefaults& defaults,
+                            uint64_t seed);
+
+}  // namespace facet

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/loaded_model.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "app/embedded_model.h"
+#include "app/inspection.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "support/testing.h"
+
+namespace facet {
+namespace {
+
+const LoadedModel& Embedded() {
+  static const auto model = [] {
+    ::testing::internal::CaptureStderr();
+    auto loaded = LoadedModel::Load("");
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+              "no model given: using the embedded tiny model (a toy; -m MODEL for a real one)\n");
+    EXPECT_TRUE(loaded.ok()) << loaded.error().Message();
+    return *std::move(loaded);
+  }();
+  return *model;
+}
+
+TEST(EmbeddedModel, IsTheFileOfTheTree) {
+  const std::string file = testing::ReadOrDie(testing::SourcePath("models/tiny/facet-tiny.gguf"));
+  ASSERT_EQ(EmbeddedModel().size(), file.size());
+  EXPECT_TRUE(
+      std::equal(file.begin(), file.end(), reinterpret_cast<const char*>(EmbeddedModel().data())));
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(EmbeddedModel().data()) % 64, 0U);
+}
+
+TEST(LoadedModel, KnowsItsTokens) {
+  EXPECT_EQ(Embedded().end_tokens(), (std::vector<int32_t>{1, 9, 16}));
+  EXPECT_EQ(Embedded().vocab().size(), 2048);
+  EXPECT_TRUE(Embedded().chat_template().traits().knows_thinking);
+  EXPECT_TRUE(
+      std::is_sorted(Embedded().suppressed_tokens().begin(), Embedded().suppressed_tokens().end()));
+}
+
+TEST(LoadedModel, RefusesWhatIsNoModel) {
+  const auto missing = LoadedModel::Load("/nothing/here.gguf");
+  ASSERT_FALSE(missing.ok());
+  EXPECT_TRUE(missing.error().Message().starts_with("/nothing/here.gguf: "))
+      << missing.error().Message();
+}
+
+TEST(BytesPerToken, LeavesOutTheTablesThatAreLookedUp) {
+  const Checkpoint& checkpoint = Embedded().checkpoint();
+  double n_all = 0;
+  for (const CheckpointTensor& tensor : checkpoint.tensors()) {
+    n_all += static_cast<double>(tensor.data.size());
+  }
+  const CheckpointTensor* table = checkpoint.Find("per_layer_token_embd.weight");
+  ASSERT_NE(table, nullptr);
+  EXPECT_EQ(BytesPerToken(checkpoint), n_all - static_cast<double>(table->data.size()));
+}
+
+TEST(RunnerOptionsFrom, FillsInDefaults) {
+  Config config;
+  config.n_context = 131072;
+  Options options;
+  EXPECT_EQ(RunnerOptionsFrom(options, config)->n_context, 8192);
+  options.ctx_size = 0;
+  EXPECT_EQ(RunnerOptionsFrom(options, config)->n_context, 131072);
+  options.ctx_size = 100;
+  options.kv_type = "q8_0";
+  options.cpu_isa = "scalar";
+  const auto runner = RunnerOptionsFrom(options, config);
+  EXPECT_EQ(runner->n_context, 100);
+  EXPECT_EQ(runner->kv_type, KvType::kQ8_0);
+  EXPECT_EQ(runner->isa, Isa::kScalar);
+  config.n_context = 4096;
+  options.ctx_size.reset();
+  EXPECT_EQ(RunnerOptionsFrom(options, config)->n_context, 4096);
+}
+
+TEST(RunnerOptionsFrom, RefusesAnUnknownInstructionSet) {
+  Options options;
+  options.cpu_isa = "mmx";
+  const auto runner = RunnerOptionsFrom(options, Config{});
+  ASSERT_FALSE(runner.ok());
+  EXPECT_TRUE(
+      runner.error().Message().starts_with("--cpu-isa: \"mmx\", wanted one of auto, scalar"))
+      << runner.error().Message();
+}
+
+TEST(RunnerOptionsFrom, WarnsAboveTheContextOfTheModel) {
+  std::string warning;
+  LogSink before = SetWarningSink([&warning](std::string_view line) { warning = line; });
+  Config config;
+  config.n_context = 4096;
+  Options options;
+  options.ctx_size = 5000;
+  EXPECT_EQ(RunnerOptionsFrom(options, config)->n_context, 5000);
+  SetWarningSink(std::move(before));
+  EXPECT_EQ(warning, "--ctx-size 5000: more than the 4096 positions that the model was made for");
+}
+
+TEST(SamplingFrom, PrefersTheOptions) {
+  GenerationDefaults defaults;
+  defaults.temperature = 0.7F;
+  Options options;
+  options.top_k = 3;
+  options.presence_penalty = 0.5F;
+  const SamplingParams sampling = SamplingFrom(options, defaults, 42);
+  EXPECT_FLOAT_EQ(sampling.temperature, 0.7F);
+  EXPECT_EQ(sampling.top_k, 3);
+  EXPECT_FLOAT_EQ(sampling.top_p, 0.95F);
+  EXPECT_FLOAT_EQ(sampling.presence_penalty, 0.5F);
+  EXPECT_EQ(sampling.seed, 42U);
+}
+
+TEST(Inspect, TellsTheLayersOfTheEmbeddedModel) {
+  const Json inspection = Inspect(Embedded());
+  EXPECT_EQ(inspection["model"]["vocabulary"].as_int(), 2048);
+  EXPECT_EQ(inspection["model"]["parameters"].as_int(), 2964448);
+  ASSERT_EQ(inspection["layers"].items().size(), 10U);
+  const Json& last = inspection["layers"].items()[9];
+  EXPECT_EQ(last["kind"].as_string(), "full");
+  EXPECT_EQ(last["kv_layer"].as_int(), 4);
+  EXPECT_EQ(last["head_size"].as_int(), 64);
+  ASSERT_EQ(inspection["kv_memory"].items().size(), 1U);
+  const Json& row = inspection["kv_memory"].items()[0];
+  EXPECT_EQ(row["context"].as_int(), 4096);
+  EXPECT_EQ(row["f32"].as_int(), 2 * row["f16"].as_int());
+  const std::string text = ShowInspection(inspection);
+  for (const std::string_view wanted :
+       {"2,964,448", "of layer 4", "16 <turn|>", "Memory for keys and values"}) {
+    EXPECT_NE(text.find(wanted), std::string::npos) << wanted << "\n" << text;
+  }
+}
+
+}  // namespace
+}  // namespace facet

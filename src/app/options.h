@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every setting of the program, declared once. One row of the table (option_table.cc) gives the
+// flag, the key of the configuration file, the environment variable, the help text, the manual page
+// and the check, so that none of them can drift from the others. Values come from four places; the
+// first that has one wins: command line, environment (FACET_KEY), configuration file, default.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/status.h"
+
+namespace facet {
+
+enum class Command { kRun, kTokenize, kInspect, kConvert, kHelp, kVersion };
+
+using LogitBias = std::vector<std::pair<int32_t, float>>;
+
+/// What the user asked for, with defaults filled in. Values that default to something of the model
+/// are optional.
+struct Options {
+  Command command = Command::kHelp;
+  std::vector<std::string> words;  ///< what stands on the command line beside the options
+  bool wants_help = false;
+
+  std::string model;  ///< path; empty: the embedded model
+  std::string config;
+  std::string prompt;
+  std::string file;
+  std::string system;
+  bool think = false;
+  bool raw = false;
+
+  std::optional<float> temperature;
+  std::optional<int> top_k;
+  std::optional<float> top_p;
+  float min_p = 0.0F;
+  float repeat_penalty = 1.0F;
+  float presence_penalty = 0.0F;
+  float frequency_penalty = 0.0F;
+  std::optional<uint64_t> seed;
+  LogitBias logit_bias;
+
+  int max_tokens = -1;
+  std::vector<std::string> stop;
+
+  std::optional<int> ctx_size;
+  int threads = 0;
+  std::string kv_type = "f16";
+  std::string cpu_isa = "auto";
+
+  bool json = false;
+  bool verbose = false;
+  bool no_color = false;
+  std::string trace;
+
+  bool no_special = false;
+  bool ids = false;
+  bool decode = false;
+
+  std::string outtype = "auto";
+  bool markdown = false;
+};
+
+/// The field that an option sets; its type says how the value is read. A bool is a flag; a vector
+/// takes one item for each time the option is given.
+using OptionTarget =
+    std::variant<bool Options::*, int Options::*, float Options::*, std::string Options::*,
+                 std::optional<int> Options::*, std::optional<float> Options::*,
+                 std::optional<uint64_t> Options::*, std::vector<std::string> Options::*,
+                 LogitBias Options::*>;
+
+/// What a value must satisfy.
+struct OptionCheck {
+  std::optional<double> min = {};
+  std::optional<double> above = {};  ///< greater than this, in place of min
+  std::optional<double> max = {};
+  std::optional<int> also = {};  ///< one more value that is allowed, outside of the range
+  std::vector<std::string_view> choices = {};  ///< of a text; empty: any
+};
+
+struct OptionSpec {
+  std::string_view name;  ///< "--max-tokens"
+  char letter = 0;        ///< 'n' for -n
+  std::vector<std::string_view> aliases =
+      {};                     ///< other spellings, as users of other programs know them
+  std::string_view key = {};  ///< "max_tokens" in the configuration file; empty: command line only
+  std::string_view placeholder = {};  ///< "N"; empty for a flag
+  std::string_view otherwise = {};    ///< the default, as the help tells it; may be empty
+  std::string_view help;
+  std::string_view group;         ///< heading in the help
+  std::vector<Command> commands;  ///< that take it
+  OptionTarget target;
+  OptionCheck check = {};
+  bool is_hidden = false;   ///< not in the help
+  bool is_tunable = false;  ///< can be changed within a chat (/params)
+
+  [[nodiscard]] bool is_flag() const { return std::holds_alternative<bool Options::*>(target); }
+  [[nodiscard]] bool is_repeatable() const;
+  [[nodiscard]] bool IsFor(Command command) const;
+};
+
+struct Example {
+  std::string_view line;
+  std::string_view what;
+};
+
+struct CommandSpec {
+  Command id;
+  std::string_view name;
+  std::string_view usage;    ///< what follows "facet NAME "
+  std::string_view summary;  ///< one line
+  std::string_view text;     ///< paragraphs of the help
+  std::vector<Example> examples = {};
+  size_t min_words = 0;  ///< words beside the options
+  size_t max_words = 0;
+  std::string_view wanted = {};  ///< what the words should be, for the error
+};
+
+std::span<const OptionSpec> OptionTable();
+std::span<const CommandSpec> CommandTable();
+const CommandSpec& SpecOf(Command command);
+const OptionSpec* FindOptionByKey(std::string_view key);
+
+/// Sets the option's field; replaces what an earlier source set. `where` names the source in errors
+/// ("--top-p").
+Status ApplyOption(const OptionSpec& spec, std::span<const std::string> values,
+                   const std::string& where, Options* options);
+
+/// The option's present value as /params shows it; "default" when it is the model's.
+std::string ShowOption(const OptionSpec& spec, const Options& options);
+
+/// Reads an environment variable; empty text counts as not set.
+using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+
+/// Everything together: command line, environment, configuration file.
+Result<Options> ReadOptions(std::span<const std::string> arguments, const Environment& environment);
+
+}  // namespace facet

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/report.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include "app/progress.h"
+#include "app/terminal.h"
+#include "app/text_width.h"
+#include "app/trace.h"
+
+namespace facet {
+
+void NoteSettings(const Options& options, const LoadedModel& model, const Request& request,
+                  double load_s, int n_context) {
+  const Checkpoint& checkpoint = model.checkpoint();
+  const SamplingParams& sampling = request.sampling;
+  Note(fmt::format("model     {}, {}, loaded in {:.2f} s", ShownText(checkpoint.config().name),
+                   ShownBytes(static_cast<double>(checkpoint.n_bytes())), load_s));
+  const Result<RunnerOptions> runner = RunnerOptionsFrom(options, checkpoint.config());
+  if (runner.ok()) {
+    const Result<KvPlan> plan = PlanKv(checkpoint.config(), *runner);
+    const int n_threads = runner->n_threads > 0 ? runner->n_threads : DefaultThreads();
+    Note(fmt::format("context   {} positions, {} of keys and values ({})", n_context,
+                     plan.ok() ? ShownBytes(static_cast<double>(plan->n_bytes())) : "?",
+                     options.kv_type));
+    Note(fmt::format("compute   {}, {} thread{}", NameOf(runner->isa.value_or(BestIsa())),
+                     n_threads, n_threads == 1 ? "" : "s"));
+  }
+  Note(fmt::format("sampling  temperature {}, top-k {}, top-p {}, min-p {}, seed {}",
+                   sampling.temperature, sampling.top_k, sampling.top_p, sampling.min_p,
+                   sampling.seed));
+}
+
+std::string SpeedText(const RequestStats& stats, double bytes_per_token) {
+  const double rate = DecodeRate(stats);
+  return fmt::format(
+      "prompt    {} tokens in {:.3f} s, {:.1f} tokens/s\n"
+      "reply     {} tokens in {:.3f} s, {:.1f} tokens/s, {}/s of weights",
+      stats.n_prompt, stats.prefill_s, PrefillRate(stats), stats.n_generated, stats.decode_s, rate,
+      ShownBytes(rate * bytes_per_token));
+}
+
+void NoteSpeed(const RequestStats& stats, double bytes_per_token) {
+  Note(SpeedText(stats, bytes_per_token));
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  Note(fmt::format("memory    {} at most",
+                   ShownBytes(1024.0 * static_cast<double>(usage.ru_maxrss))));
+}
+
+}  // namespace facet
