@@ -15,15 +15,33 @@ struct Lead {
 };
 
 Lead LeadOf(uint8_t byte) {
-  if (byte < 0x80) return {1, 0, 0};
-  if (byte < 0xC2) return {0, 0, 0};
-  if (byte < 0xE0) return {2, 0x80, 0xBF};
-  if (byte == 0xE0) return {3, 0xA0, 0xBF};
-  if (byte == 0xED) return {3, 0x80, 0x9F};
-  if (byte < 0xF0) return {3, 0x80, 0xBF};
-  if (byte == 0xF0) return {4, 0x90, 0xBF};
-  if (byte < 0xF4) return {4, 0x80, 0xBF};
-  if (byte == 0xF4) return {4, 0x80, 0x8F};
+  if (byte < 0x80) {
+    return {1, 0, 0};
+  }
+  if (byte < 0xC2) {
+    return {0, 0, 0};
+  }
+  if (byte < 0xE0) {
+    return {2, 0x80, 0xBF};
+  }
+  if (byte == 0xE0) {
+    return {3, 0xA0, 0xBF};
+  }
+  if (byte == 0xED) {
+    return {3, 0x80, 0x9F};
+  }
+  if (byte < 0xF0) {
+    return {3, 0x80, 0xBF};
+  }
+  if (byte == 0xF0) {
+    return {4, 0x90, 0xBF};
+  }
+  if (byte < 0xF4) {
+    return {4, 0x80, 0xBF};
+  }
+  if (byte == 0xF4) {
+    return {4, 0x80, 0x8F};
+  }
   return {0, 0, 0};
 }
 
