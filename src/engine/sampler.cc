@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "base/random.h"
@@ -27,32 +28,43 @@ bool IsBefore(const Candidate& a, const Candidate& b) {
   return a.score != b.score ? a.score > b.score : a.token < b.token;
 }
 
-/// All entries of `scores` that are not below the k-th largest, in descending order. One pass: the
-/// threshold rises whenever twice as many as needed have gathered. Entries of -infinity never
-/// count.
-void SelectBest(std::span<const float> scores, size_t k, std::vector<Candidate>& best) {
-  best.clear();
-  float threshold = -kLargest;
-  size_t n_most = 2 * k;
-  const auto shrink = [&] {
-    const auto kth = best.begin() + static_cast<std::ptrdiff_t>(k - 1);
-    std::nth_element(best.begin(), kth, best.end(), IsBefore);
-    threshold = kth->score;
-    std::erase_if(best, [&](const Candidate& candidate) { return candidate.score < threshold; });
-  };
-  for (size_t token = 0; token < scores.size(); ++token) {
-    if (scores[token] >= threshold) {
-      best.push_back({scores[token], static_cast<int32_t>(token)});
-      if (best.size() >= n_most) {
-        shrink();
-        n_most = std::max(n_most, 2 * best.size());  // many ties at the border: all are kept
-      }
+/// Entries that share one value in Sampler::block_best_.
+constexpr size_t kBlock = 64;
+/// Values that are looked at side by side, so that compilers use vector registers.
+constexpr size_t kLanes = 8;
+
+/// No NaN and no +infinity.
+bool IsSound(std::span<const float> logits) {
+  int is_bad[kLanes] = {};
+  const size_t n_whole = logits.size() / kLanes * kLanes;
+  for (size_t at = 0; at < n_whole; at += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      is_bad[lane] |= logits[at + lane] < kInfinity ? 0 : 1;
     }
   }
-  if (best.size() > k) {
-    shrink();
+  return std::all_of(is_bad, is_bad + kLanes, [](int bad) { return bad == 0; }) &&
+         std::all_of(logits.begin() + static_cast<std::ptrdiff_t>(n_whole), logits.end(),
+                     [](float logit) { return logit < kInfinity; });
+}
+
+float LargestOf(std::span<const float> values) {
+  float best[kLanes];
+  std::fill(best, best + kLanes, -kInfinity);
+  const size_t n_whole = values.size() / kLanes * kLanes;
+  for (size_t at = 0; at < n_whole; at += kLanes) {
+    for (size_t lane = 0; lane < kLanes; ++lane) {
+      best[lane] = values[at + lane] > best[lane] ? values[at + lane] : best[lane];
+    }
   }
-  std::sort(best.begin(), best.end(), IsBefore);
+  float largest = *std::max_element(best, best + kLanes);
+  for (size_t at = n_whole; at < values.size(); ++at) {
+    largest = std::max(largest, values[at]);
+  }
+  return largest;
+}
+
+std::span<const float> BlockOf(std::span<const float> scores, size_t block) {
+  return scores.subspan(block * kBlock, std::min(kBlock, scores.size() - block * kBlock));
 }
 
 }  // namespace
@@ -96,13 +108,9 @@ Sampler::Sampler(SamplingParams params, std::vector<int32_t> suppressed,
 
 void Sampler::Accept(int32_t token) { ++counts_[token]; }
 
-/// Fills scores_ (logits, suppression, bias, penalties) and best_score_.
+/// Fills scores_ (logits, suppression, bias, penalties), block_best_ and best_score_.
 Status Sampler::Adjust(std::span<const float> logits) {
-  bool is_sound = true;
-  for (const float logit : logits) {
-    is_sound &= logit < kInfinity;  // also false for a NaN
-  }
-  if (!is_sound) {
+  if (!IsSound(logits)) {
     const auto bad = std::find_if(logits.begin(), logits.end(),
                                   [](float logit) { return !(logit < kInfinity); });
     return Refuse("logits", fmt::format("{} at token {}", *bad, bad - logits.begin()),
@@ -128,7 +136,11 @@ Status Sampler::Adjust(std::span<const float> logits) {
       score = std::min(score, kLargest);  // a tiny penalty divides past the largest float
     }
   }
-  best_score_ = *std::max_element(scores_.begin(), scores_.end());
+  block_best_.resize((scores_.size() + kBlock - 1) / kBlock);
+  for (size_t block = 0; block < block_best_.size(); ++block) {
+    block_best_[block] = LargestOf(BlockOf(scores_, block));
+  }
+  best_score_ = LargestOf(block_best_);
   if (best_score_ == -kInfinity) {
     return Refuse("logits", "no token that can be drawn", "at least 1");
   }
@@ -136,8 +148,43 @@ Status Sampler::Adjust(std::span<const float> logits) {
 }
 
 int32_t Sampler::Best() const {
-  return static_cast<int32_t>(std::find(scores_.begin(), scores_.end(), best_score_) -
-                              scores_.begin());
+  const auto block =
+      std::find(block_best_.begin(), block_best_.end(), best_score_) - block_best_.begin();
+  const auto first = scores_.begin() + block * static_cast<std::ptrdiff_t>(kBlock);
+  return static_cast<int32_t>(std::find(first, scores_.end(), best_score_) - scores_.begin());
+}
+
+/// Fills candidates_ with all tokens whose score is not below the k-th largest; those at -infinity
+/// never count.
+void Sampler::SelectBest(size_t k) {
+  // The k-th largest of the blocks' best cannot be above the k-th largest of all.
+  float threshold = -kLargest;
+  if (k < block_best_.size()) {
+    block_order_ = block_best_;
+    const auto kth = block_order_.begin() + static_cast<std::ptrdiff_t>(k - 1);
+    std::nth_element(block_order_.begin(), kth, block_order_.end(), std::greater<>());
+    threshold = std::max(threshold, *kth);
+  }
+  candidates_.clear();
+  for (size_t block = 0; block < block_best_.size(); ++block) {
+    if (block_best_[block] < threshold) {
+      continue;
+    }
+    const size_t end = std::min((block + 1) * kBlock, scores_.size());
+    for (size_t token = block * kBlock; token < end; ++token) {
+      if (scores_[token] >= threshold) {
+        candidates_.push_back({scores_[token], static_cast<int32_t>(token)});
+      }
+    }
+  }
+  if (candidates_.size() > k) {
+    const auto kth = candidates_.begin() + static_cast<std::ptrdiff_t>(k - 1);
+    std::nth_element(candidates_.begin(), kth, candidates_.end(), IsBefore);
+    const float border = kth->score;
+    std::erase_if(candidates_,
+                  [&](const Candidate& candidate) { return candidate.score < border; });
+  }
+  std::sort(candidates_.begin(), candidates_.end(), IsBefore);
 }
 
 /// Relative to the best token's 1. In double, so that large scores and small temperatures stay
@@ -151,7 +198,7 @@ void Sampler::Select() {
   const bool has_top_k = params_.top_k > 0 && static_cast<size_t>(params_.top_k) < scores_.size();
   n_selected_ =
       has_top_k ? static_cast<size_t>(params_.top_k) : std::min(kFirstSelection, scores_.size());
-  SelectBest(scores_, n_selected_, candidates_);
+  SelectBest(n_selected_);
   if (has_top_k) {
     n_selected_ = scores_.size();  // no more may come
   }
@@ -164,7 +211,7 @@ bool Sampler::SelectMore() {
   }
   const size_t n_before = candidates_.size();
   n_selected_ = std::min(n_selected_ * kSelectionGrowth, scores_.size());
-  SelectBest(scores_, n_selected_, candidates_);
+  SelectBest(n_selected_);
   return candidates_.size() > n_before;
 }
 

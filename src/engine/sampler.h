@@ -59,6 +59,7 @@ class Sampler {
   Status Adjust(std::span<const float> logits);
   [[nodiscard]] int32_t Best() const;
   int32_t DrawFrom(double uniform);
+  void SelectBest(size_t k);
   void Select();
   bool SelectMore();
   [[nodiscard]] double Weight(float score) const;
@@ -71,6 +72,8 @@ class Sampler {
 
   // State of one draw, kept for its memory.
   std::vector<float> scores_;          ///< [n_vocab] after the penalties
+  std::vector<float> block_best_;      ///< the largest of each block of scores_
+  std::vector<float> block_order_;     ///< scratch: block_best_ in part sorted
   std::vector<Candidate> candidates_;  ///< descending score, lowest id first: the best of scores_
   size_t n_selected_ = 0;              ///< how many candidates_ were asked for
   float best_score_ = 0;

@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/engine_core.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <random>
+
+#include "engine/fake_runner.h"
+
+namespace facet {
+namespace {
+
+using testing::FakeRunner;
+using testing::HashLogits;
+using testing::Say;
+
+constexpr int kVocab = 40;
+
+RunnerInfo Info(int n_context = 2000, int n_blocks = 200) {
+  return {.n_vocab = kVocab,
+          .n_context = n_context,
+          .sliding_window = 48,
+          .n_sliding_blocks = n_blocks,
+          .n_full_blocks = n_blocks};
+}
+
+/// Tokens 0-25 are letters, the others add nothing.
+std::string_view TokenBytes(int32_t token) {
+  static constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
+  return token < 26 ? kLetters.substr(static_cast<size_t>(token), 1) : std::string_view{};
+}
+
+EngineOptions Options() {
+  EngineOptions options;
+  options.max_rows = 64;
+  options.max_rows_beside = 16;
+  options.max_sequences = 8;
+  options.token_bytes = TokenBytes;
+  return options;
+}
+
+/// What became of a request.
+struct Reply {
+  std::vector<int32_t> tokens;
+  std::string text;
+  std::optional<Event> finished;
+
+  bool operator==(const Reply& other) const {
+    return tokens == other.tokens && text == other.text &&
+           finished->reason == other.finished->reason && finished->token == other.finished->token &&
+           finished->error == other.finished->error &&
+           finished->stats.n_prompt == other.finished->stats.n_prompt &&
+           finished->stats.n_generated == other.finished->stats.n_generated;
+  }
+};
+
+/// A core, its runner and a clock that a test moves: each batch takes a second.
+struct Machine {
+  explicit Machine(FakeRunner::Script script, const RunnerInfo& info = Info(),
+                   const EngineOptions& options = Options())
+      : runner(info, std::move(script)), core(&runner, options, [this] { return now_s; }) {
+    runner.before_run = [this](const Batch&) {
+      now_s += 1;
+      return Status();
+    };
+  }
+
+  void Add(const Request& request) {
+    const Status status = core.Add(request, now_s);
+    ASSERT_TRUE(status.ok()) << status.error().Message();
+  }
+
+  void Step() {
+    for (Event& event : core.Step()) {
+      Reply& reply = replies[event.request_id];
+      ASSERT_FALSE(reply.finished) << "an event after the end";
+      if (event.kind == Event::Kind::kFinished) {
+        reply.finished = event;
+      } else {
+        reply.tokens.push_back(event.token);
+        reply.text += event.bytes;
+      }
+    }
+  }
+
+  void StepUntilIdle() {
+    for (int step = 0; core.has_work(); ++step) {
+      ASSERT_LT(step, 200000) << "no end";
+      Step();
+    }
+    ExpectClean();
+  }
+
+  void ExpectClean() {
+    EXPECT_EQ(core.full_pool().n_free(), core.full_pool().n_blocks());
+    EXPECT_EQ(core.sliding_pool().n_free(), core.sliding_pool().n_blocks());
+    EXPECT_TRUE(runner.faults().empty()) << runner.faults().front();
+  }
+
+  double now_s = 0;
+  FakeRunner runner;
+  EngineCore core;
+  std::map<uint64_t, Reply> replies;
+};
+
+Request MakeRequest(uint64_t id, int n_prompt, int max_tokens) {
+  Request request;
+  request.id = id;
+  for (int n = 0; n < n_prompt; ++n) {
+    request.prompt.push_back(
+        static_cast<int32_t>((static_cast<uint64_t>(n) * 7 + id * 3) % kVocab));
+  }
+  request.max_tokens = max_tokens;
+  request.sampling.seed = id;
+  return request;
+}
+
+Reply Solo(const Request& request) {
+  Machine machine(HashLogits);
+  machine.Add(request);
+  machine.StepUntilIdle();
+  return machine.replies[request.id];
+}
+
+TEST(EngineCore, EveryEndOfAReply) {
+  const auto play = [](const std::vector<int32_t>& reply,
+                       const std::function<void(Request&)>& change) {
+    Machine machine(Say(3, reply), Info(400));
+    Request request = MakeRequest(1, 3, -1);
+    request.sampling.temperature = 0;
+    request.end_tokens = {39};
+    change(request);
+    machine.Add(request);
+    machine.StepUntilIdle();
+    return machine.replies[1];
+  };
+  const Reply end = play({0, 1, 39}, [](Request&) {});
+  EXPECT_EQ(end.text, "ab");
+  EXPECT_EQ(end.tokens, (std::vector<int32_t>{0, 1}));
+  EXPECT_EQ(end.finished->reason, FinishReason::kEndToken);
+  EXPECT_EQ(end.finished->token, 39);
+  EXPECT_EQ(end.finished->stats.n_generated, 3);
+  EXPECT_EQ(end.finished->stats.n_prompt, 3);
+
+  const Reply stop = play({0, 18, 19, 14, 15, 1}, [](Request& r) { r.stop = {"zz", "stop"}; });
+  EXPECT_EQ(stop.text, "a");
+  EXPECT_EQ(stop.tokens, (std::vector<int32_t>{0}));
+  EXPECT_EQ(stop.finished->reason, FinishReason::kStopString);
+  EXPECT_EQ(stop.finished->token, -1);
+  EXPECT_EQ(stop.finished->stats.n_generated, 5);
+
+  const Reply held = play({0, 18, 19, 39}, [](Request& r) { r.stop = {"stop"}; });
+  EXPECT_EQ(held.text, "ast") << "what was held belongs to the reply after all";
+  EXPECT_EQ(held.finished->reason, FinishReason::kEndToken);
+
+  const Reply limit = play({0, 1, 2, 3}, [](Request& r) { r.max_tokens = 2; });
+  EXPECT_EQ(limit.text, "ab");
+  EXPECT_EQ(limit.finished->reason, FinishReason::kMaxTokens);
+
+  std::vector<int32_t> counting;
+  for (int32_t n = 0; n < 500; ++n) {
+    counting.push_back(n * n % 37 % 26);
+  }
+  counting[70] = 25;  // no cycle
+  counting[170] = 24;
+  counting[270] = 23;
+  const Reply full = play(counting, [](Request& r) { r.stops_on_repetition = false; });
+  EXPECT_EQ(full.finished->reason, FinishReason::kContext);
+  EXPECT_EQ(full.finished->stats.n_generated, 397);
+
+  const Reply loop = play({5}, [](Request&) {});
+  EXPECT_EQ(loop.finished->reason, FinishReason::kRepetition);
+  EXPECT_EQ(loop.finished->stats.n_generated, 256);
+  EXPECT_EQ(loop.text, std::string(256, 'f'));
+
+  const Reply suppressed = play({7}, [](Request& r) {
+    r.suppressed_tokens = {7};
+    r.max_tokens = 1;
+  });
+  EXPECT_EQ(suppressed.text, "a") << "the runner-up, lowest id";
+}
+
+TEST(EngineCore, RefusesWhatCanNeverFit) {
+  Machine machine(HashLogits, Info(2000, 10));  // 320 positions of blocks
+  EXPECT_EQ(machine.core.info().n_context, 320);
+  EXPECT_EQ(machine.core.Add(MakeRequest(1, 320, 1), 0).error().Message(),
+            "prompt: 320 tokens, wanted at most 319 (a context of 320 with room for a reply)");
+  machine.Add(MakeRequest(1, 319, -1));
+  EXPECT_EQ(machine.core.Add(MakeRequest(1, 3, 1), 0).error().Message(),
+            "id: 1, which is running, wanted an unused one");
+  machine.StepUntilIdle();
+  EXPECT_EQ(machine.replies[1].finished->reason, FinishReason::kContext);
+  machine.Add(MakeRequest(2, 300, -1));
+  machine.StepUntilIdle();
+  EXPECT_EQ(machine.replies[2].finished->stats.n_generated, 20);
+}
+
+TEST(EngineCore, OnlyTheLastRowOfAPromptWantsLogits) {
+  Machine machine(HashLogits);
+  std::vector<std::string> steps;
+  machine.runner.before_run = [&](const Batch& batch) {
+    const auto n_wanted = std::count_if(batch.rows.begin(), batch.rows.end(),
+                                        [](const Row& row) { return row.wants_logits; });
+    steps.push_back(std::to_string(batch.rows.size()) + "/" + std::to_string(n_wanted));
+    return Status();
+  };
+  machine.Add(MakeRequest(1, 130, 3));
+  machine.StepUntilIdle();
+  EXPECT_EQ(steps, (std::vector<std::string>{"64/0", "64/0", "2/1", "1/1", "1/1"}));
+  EXPECT_EQ(machine.core.counters().n_steps, 5);
+  EXPECT_EQ(machine.core.counters().n_rows, 132);
+}
+
+TEST(EngineCore, TimesAreReported) {
+  Machine machine(HashLogits);
+  machine.now_s = 10;
+  ASSERT_TRUE(machine.core.Add(MakeRequest(1, 100, 4), 7.5).ok());
+  machine.StepUntilIdle();
+  const RequestStats& stats = machine.replies[1].finished->stats;
+  EXPECT_EQ(stats.queue_s, 2.5);
+  EXPECT_EQ(stats.prefill_s, 2);
+  EXPECT_EQ(stats.decode_s, 3);
+}
+
+TEST(EngineCore, AStreamMovesWhileANewcomerIsPrefilled) {
+  Machine machine(HashLogits);
+  machine.Add(MakeRequest(1, 5, 100));
+  machine.Step();
+  machine.Add(MakeRequest(2, 160, 5));
+  for (size_t n = 2; n <= 11; ++n) {
+    machine.Step();
+    EXPECT_EQ(machine.replies[1].tokens.size(), n) << "a token in every step";
+  }
+  EXPECT_EQ(machine.replies[2].tokens.size(), 1U) << "160 rows in steps of 16";
+  machine.StepUntilIdle();
+}
+
+TEST(EngineCore, CancellingFreesAtOnce) {
+  Machine machine(HashLogits);
+  machine.Add(MakeRequest(1, 100, -1));
+  machine.Add(MakeRequest(2, 100, -1));
+  for (int n = 0; n < 10; ++n) {
+    machine.Step();
+  }
+  const int n_free = machine.core.full_pool().n_free();
+  machine.core.Cancel(1);
+  machine.core.Cancel(77);  // unknown: nothing happens
+  EXPECT_GT(machine.core.full_pool().n_free(), n_free);
+  EXPECT_EQ(machine.core.n_running(), 1);
+  machine.Step();
+  EXPECT_EQ(machine.replies[1].finished->reason, FinishReason::kCancelled);
+  EXPECT_FALSE(machine.replies[2].finished);
+  machine.core.CancelAll();
+  EXPECT_TRUE(machine.core.has_work()) << "the end is still to be told";
+  machine.StepUntilIdle();
+  EXPECT_EQ(machine.replies[2].finished->reason, FinishReason::kCancelled);
+}
+
+TEST(EngineCore, CancellingReleasesWhatWasHeld) {
+  Machine machine(Say(3, {0, 18, 19}));
+  Request request = MakeRequest(1, 3, -1);
+  request.sampling.temperature = 0;
+  request.stop = {"stop"};
+  machine.Add(request);
+  for (int n = 0; n < 3; ++n) {
+    machine.Step();
+  }
+  EXPECT_EQ(machine.replies[1].text, "a");
+  machine.core.Cancel(1);
+  machine.StepUntilIdle();
+  EXPECT_EQ(machine.replies[1].text, "ast");
+}
+
+TEST(EngineCore, UnsoundLogitsEndOneRequestAndNoOther) {
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    const Request sick = MakeRequest(1, 10, 20);
+    const Request healthy = MakeRequest(2, 11, 20);
+    Machine machine([&](std::span<const int32_t> history, std::span<float> logits) {
+      HashLogits(history, logits);
+      if (history.size() == 14 && history[0] == sick.prompt[0]) {
+        logits[3] = bad;
+      }
+    });
+    machine.Add(sick);
+    machine.Add(healthy);
+    machine.StepUntilIdle();
+    const Event& finished = *machine.replies[1].finished;
+    EXPECT_EQ(finished.reason, FinishReason::kError);
+    EXPECT_EQ(finished.error, bad > 0 ? "logits: inf at token 3, wanted finite numbers"
+                                      : "logits: nan at token 3, wanted finite numbers");
+    EXPECT_EQ(finished.stats.n_generated, 4);
+    EXPECT_EQ(machine.replies[2], Solo(healthy));
+  }
+}
+
+TEST(EngineCore, ARefusedBatchEndsItsSequences) {
+  Machine machine(HashLogits);
+  machine.Add(MakeRequest(1, 10, 20));
+  int n_runs = 0;
+  machine.runner.before_run = [&](const Batch&) -> Status {
+    return ++n_runs == 3 ? Status(Refuse("device", "lost")) : Status();
+  };
+  machine.StepUntilIdle();
+  EXPECT_EQ(machine.replies[1].finished->reason, FinishReason::kError);
+  EXPECT_EQ(machine.replies[1].finished->error, "device: lost");
+  machine.Add(MakeRequest(2, 10, 20));
+  machine.StepUntilIdle();
+  EXPECT_EQ(machine.replies[2], Solo(MakeRequest(2, 10, 20)));
+}
+
+TEST(EngineCore, PreemptionGivesTheSameOutput) {
+  Machine machine(HashLogits, Info(2000, 12));
+  std::vector<Request> requests;
+  for (uint64_t id = 1; id <= 4; ++id) {
+    requests.push_back(MakeRequest(id, 20, 200));
+    requests.back().sampling.frequency_penalty = 0.5F;
+    machine.Add(requests.back());
+  }
+  machine.StepUntilIdle();
+  EXPECT_GT(machine.core.counters().n_preempted, 0);
+  for (const Request& request : requests) {
+    EXPECT_EQ(machine.replies[request.id], Solo(request)) << request.id;
+  }
+}
+
+TEST(EngineCore, TwelveParallelRequestsEqualTheirSoloRuns) {
+  const int n_prompts[] = {3, 17, 32, 33, 64, 100, 200, 333, 512, 777, 1000, 1500};
+  Machine machine(HashLogits, Info(2000, 130));
+  std::vector<Request> requests;
+  for (const int n_prompt : n_prompts) {
+    Request request = MakeRequest(requests.size() + 1, n_prompt, 60);
+    if (requests.size() % 3 == 1) {
+      request.end_tokens = {1, 2, 3};  // ends early
+    }
+    if (requests.size() % 4 == 2) {
+      request.sampling.temperature = 0;
+    }
+    request.sampling.repetition_penalty = requests.size() % 2 == 0 ? 1.0F : 1.2F;
+    requests.push_back(request);
+    machine.Add(request);
+  }
+  while (machine.replies[5].tokens.size() < 10) {
+    machine.Step();
+  }
+  machine.core.Cancel(5);
+  machine.StepUntilIdle();
+  for (const Request& request : requests) {
+    const Reply& reply = machine.replies[request.id];
+    const Reply solo = Solo(request);
+    if (request.id == 5) {
+      EXPECT_EQ(reply.finished->reason, FinishReason::kCancelled);
+      EXPECT_EQ(reply.tokens, std::vector<int32_t>(solo.tokens.begin(), solo.tokens.begin() + 10));
+      continue;
+    }
+    EXPECT_EQ(reply, solo) << request.id;
+  }
+}
+
+Request RandomRequest(uint64_t id, std::mt19937& random, int n_context) {
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  const int n_prompt = 1 + below(below(3) != 0 ? 20 : n_context - 1);
+  Request request = MakeRequest(id, n_prompt, below(3) == 0 ? -1 : 1 + below(150));
+  request.sampling.temperature = static_cast<float>(below(3)) * 0.7F;
+  request.sampling.top_k = below(3) * 10;
+  request.sampling.top_p = below(2) == 0 ? 1.0F : 0.8F;
+  request.sampling.min_p = below(2) == 0 ? 0.0F : 0.05F;
+  request.sampling.repetition_penalty = below(2) == 0 ? 1.0F : 1.3F;
+  request.sampling.presence_penalty = below(2) == 0 ? 0.0F : 0.4F;
+  if (below(3) == 0) {
+    request.sampling.logit_bias = {{below(kVocab), 3.0F}};
+  }
+  if (below(4) == 0) {
+    request.stop = {"ab", "q", "xyz"};
+  }
+  if (below(4) == 0) {
+    request.end_tokens = {30};
+  }
+  if (below(3) == 0) {
+    request.suppressed_tokens = {below(kVocab)};
+  }
+  return request;
+}
+
+/// Arrivals, lengths, pools, limits and cancels at random.
+void PlayRandomLoad(unsigned seed, int64_t& n_preempted) {
+  std::mt19937 random(seed);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  EngineOptions options = Options();
+  options.max_rows = 1 + below(90);
+  options.max_rows_beside = 1 + below(40);
+  options.max_sequences = 1 + below(8);
+  RunnerInfo info = Info(300, 6 + below(12));
+  info.sliding_window = below(3) == 0 ? 0 : 1 + below(100);
+  info.n_sliding_blocks = 4 + below(10);
+  Machine machine(HashLogits, info, options);
+  std::map<uint64_t, Request> requests;
+  std::map<uint64_t, bool> cancelled;
+  uint64_t next_id = 1;
+  for (int step = 0; next_id <= 15 || machine.core.has_work(); ++step) {
+    ASSERT_LT(step, 100000) << "no end";
+    if (next_id <= 15 && below(3) == 0) {
+      Request request = RandomRequest(next_id, random, machine.core.info().n_context);
+      machine.Add(request);
+      requests.emplace(next_id++, std::move(request));
+    }
+    if (!requests.empty() && below(60) == 0) {
+      const auto id = 1 + static_cast<uint64_t>(below(static_cast<int>(requests.size())));
+      cancelled[id] = cancelled[id] || !machine.replies[id].finished;
+      machine.core.Cancel(id);
+    }
+    machine.Step();
+    ASSERT_LE(machine.core.n_running(), options.max_sequences);
+  }
+  machine.ExpectClean();
+  n_preempted += machine.core.counters().n_preempted;
+  for (const auto& [id, request] : requests) {
+    Machine alone(HashLogits, info, options);
+    alone.Add(request);
+    alone.StepUntilIdle();
+    const Reply& reply = machine.replies[id];
+    const Reply& solo = alone.replies[id];
+    if (!cancelled[id]) {
+      EXPECT_EQ(reply, solo) << "seed " << seed << " request " << id;
+      continue;
+    }
+    EXPECT_EQ(reply.finished->reason, FinishReason::kCancelled);
+    ASSERT_LE(reply.finished->stats.n_generated, solo.finished->stats.n_generated);
+    // What was held for a stop text is released by a cancel, so that either may be the longer.
+    const size_t n_common = std::min(solo.text.size(), reply.text.size());
+    EXPECT_EQ(reply.text.substr(0, n_common), solo.text.substr(0, n_common));
+  }
+}
+
+TEST(EngineCore, RandomLoadsEqualTheirSoloRuns) {
+  int64_t n_preempted = 0;
+  for (unsigned seed = 1; seed <= 120; ++seed) {
+    PlayRandomLoad(seed, n_preempted);
+  }
+  EXPECT_GT(n_preempted, 50);
+}
+
+TEST(EngineCore, OlderRequestsFinishFirst) {
+  Machine machine(HashLogits, Info(2000, 8));
+  std::vector<uint64_t> order;
+  for (uint64_t id = 1; id <= 6; ++id) {
+    machine.Add(MakeRequest(id, 90, 100));
+  }
+  while (machine.core.has_work()) {
+    for (const Event& event : machine.core.Step()) {
+      if (event.kind == Event::Kind::kFinished) {
+        order.push_back(event.request_id);
+      }
+    }
+  }
+  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+  EXPECT_EQ(order.size(), 6U);
+}
+
+}  // namespace
+}  // namespace facet
