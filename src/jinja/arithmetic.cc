@@ -12,11 +12,14 @@
 namespace facet::jinja {
 namespace {
 
-Error TooLarge() { return Refuse("", "an integer beyond 64 bits in a calculation", "a smaller one"); }
+Error TooLarge() {
+  return Refuse("", "an integer beyond 64 bits in a calculation", "a smaller one");
+}
 
 Error Unsupported(Operator op, const Value& a, const Value& b) {
   static constexpr std::string_view kNames[] = {"+", "-", "*", "/", "//", "%", "** or pow()"};
-  return Refuse("", fmt::format("unsupported operand type(s) for {}: '{}' and '{}'", kNames[static_cast<size_t>(op)], a.TypeName(), b.TypeName()));
+  return Refuse("", fmt::format("unsupported operand type(s) for {}: '{}' and '{}'",
+                                kNames[static_cast<size_t>(op)], a.TypeName(), b.TypeName()));
 }
 
 Error DivisionByZero() { return Refuse("", "division by zero", "another divisor"); }
@@ -107,11 +110,13 @@ Result<Value> IntegerArithmetic(Operator op, int64_t a, int64_t b) {
         return DivisionByZero();
       }
       if (b == -1) {  // the one quotient that can overflow
-        return op == Operator::kModulo ? Value::Integer(0) : IntegerArithmetic(Operator::kSubtract, 0, a);
+        return op == Operator::kModulo ? Value::Integer(0)
+                                       : IntegerArithmetic(Operator::kSubtract, 0, a);
       }
       const int64_t rest = a % b;
       const bool is_rounded_up = rest != 0 && (rest < 0) != (b < 0);
-      return Value::Integer(op == Operator::kModulo ? (is_rounded_up ? rest + b : rest) : a / b - (is_rounded_up ? 1 : 0));
+      return Value::Integer(op == Operator::kModulo ? (is_rounded_up ? rest + b : rest)
+                                                    : a / b - (is_rounded_up ? 1 : 0));
     }
   }
   if (overflows) {
@@ -121,7 +126,8 @@ Result<Value> IntegerArithmetic(Operator op, int64_t a, int64_t b) {
 }
 
 Result<Value> NumberArithmetic(Operator op, const Value& a, const Value& b) {
-  if (a.is_float() || b.is_float() || (op == Operator::kDivide && (a.is_big_integer() || b.is_big_integer()))) {
+  if (a.is_float() || b.is_float() ||
+      (op == Operator::kDivide && (a.is_big_integer() || b.is_big_integer()))) {
     return FloatArithmetic(op, a.as_double(), b.as_double());
   }
   if (a.is_big_integer() || b.is_big_integer()) {
@@ -145,7 +151,9 @@ Result<Value> RepeatSequence(const Value& value, int64_t n, Budget& budget) {
   return MakeSequence(sequence.kind(), std::move(items), budget);
 }
 
-bool IsListOrTuple(const Value& value) { return value.is_sequence() && (value.as_sequence().is_list() || value.as_sequence().is_tuple()); }
+bool IsListOrTuple(const Value& value) {
+  return value.is_sequence() && (value.as_sequence().is_list() || value.as_sequence().is_tuple());
+}
 
 Result<Value> Multiply(const Value& a, const Value& b, Budget& budget) {
   const Value& number = a.is_integer() ? a : b;
@@ -162,7 +170,8 @@ Result<Value> Multiply(const Value& a, const Value& b, Budget& budget) {
 
 Result<Value> Add(const Value& a, const Value& b, Budget& budget) {
   if (a.is_string() && b.is_string()) {
-    FACET_RETURN_IF_ERROR(budget.Make(sizeof(Text) + a.as_text()->marked.memory() + b.as_text()->marked.memory()));
+    FACET_RETURN_IF_ERROR(
+        budget.Make(sizeof(Text) + a.as_text()->marked.memory() + b.as_text()->marked.memory()));
     MarkedString text;
     text.Reserve(a.as_string().size() + b.as_string().size());
     text.Append(a.as_text()->marked);
@@ -175,7 +184,8 @@ Result<Value> Add(const Value& a, const Value& b, Budget& budget) {
     return MakeSequence(a.as_sequence().kind(), std::move(items), budget);
   }
   if (a.is_string()) {
-    return Refuse("", fmt::format("can only concatenate str (not \"{}\") to str", b.TypeName()), "two strings; ~ joins anything");
+    return Refuse("", fmt::format("can only concatenate str (not \"{}\") to str", b.TypeName()),
+                  "two strings; ~ joins anything");
   }
   return Unsupported(Operator::kAdd, a, b);
 }
@@ -186,10 +196,15 @@ Result<int64_t> SliceBound(const Value& part, int64_t size, bool is_backward, in
     return otherwise;
   }
   if (part.is_big_integer()) {
-    return part.as_digits().front() == '-' ? (is_backward ? -1 : 0) : (is_backward ? size - 1 : size);
+    return part.as_digits().front() == '-' ? (is_backward ? -1 : 0)
+                                           : (is_backward ? size - 1 : size);
   }
   if (!part.is_integer()) {
-    return Refuse("", part.is_undefined() ? part.UndefinedReason() : fmt::format("a slice with a bound of type {}", part.TypeName()), "integers");
+    return Refuse("",
+                  part.is_undefined()
+                      ? part.UndefinedReason()
+                      : fmt::format("a slice with a bound of type {}", part.TypeName()),
+                  "integers");
   }
   int64_t bound = part.as_integer();
   if (bound < 0) {
@@ -203,14 +218,16 @@ Result<Value> SliceString(const TextPtr& text, const std::vector<size_t>& indice
   FACET_RETURN_IF_ERROR(budget.Make(text->is_ascii() ? 0 : text->n_characters * sizeof(size_t)));
   std::vector<size_t> offsets;
   if (!text->is_ascii()) {
-    for (size_t at = 0; at < text->text().size(); at += static_cast<size_t>(DecodeUtf8(std::string_view(text->text()).substr(at, 4)).size)) {
+    for (size_t at = 0; at < text->text().size();
+         at += static_cast<size_t>(DecodeUtf8(std::string_view(text->text()).substr(at, 4)).size)) {
       offsets.push_back(at);
     }
     offsets.push_back(text->text().size());
   }
   MarkedString out;
   for (const size_t i : indices) {
-    out.Append(text->marked, offsets.empty() ? i : offsets[i], offsets.empty() ? i + 1 : offsets[i + 1]);
+    out.Append(text->marked, offsets.empty() ? i : offsets[i],
+               offsets.empty() ? i + 1 : offsets[i + 1]);
   }
   return Value::String(std::move(out));
 }
@@ -242,7 +259,9 @@ Result<Value> Negate(const Value& value) {
     return Value::IntegerFromDigits(digits.front() == '-' ? digits.substr(1) : "-" + digits);
   }
   if (!value.is_integer()) {
-    return Refuse("", value.is_undefined() ? value.UndefinedReason() : fmt::format("bad operand type for unary -: '{}'", value.TypeName()));
+    return Refuse("", value.is_undefined()
+                          ? value.UndefinedReason()
+                          : fmt::format("bad operand type for unary -: '{}'", value.TypeName()));
   }
   if (value.as_integer() == INT64_MIN) {
     return Value::IntegerFromDigits("9223372036854775808");
@@ -251,22 +270,31 @@ Result<Value> Negate(const Value& value) {
 }
 
 Result<Value> Slice(const Value& value, const SliceParts& parts, Budget& budget) {
-  const bool is_sliceable = value.is_string() || (value.is_sequence() && value.as_sequence().has_index());
+  const bool is_sliceable =
+      value.is_string() || (value.is_sequence() && value.as_sequence().has_index());
   if (!is_sliceable) {
-    return Refuse("", value.is_undefined() ? value.UndefinedReason() : fmt::format("'{}' object cannot be sliced", value.TypeName()), "a string or a list");
+    return Refuse("",
+                  value.is_undefined()
+                      ? value.UndefinedReason()
+                      : fmt::format("'{}' object cannot be sliced", value.TypeName()),
+                  "a string or a list");
   }
-  const auto size = static_cast<int64_t>(value.is_string() ? value.as_text()->n_characters : value.as_sequence().size());
+  const auto size = static_cast<int64_t>(value.is_string() ? value.as_text()->n_characters
+                                                           : value.as_sequence().size());
   if (!parts.step.is_none() && !parts.step.is_integer()) {
-    return Refuse("", fmt::format("a slice with a step of type {}", parts.step.TypeName()), "an integer");
+    return Refuse("", fmt::format("a slice with a step of type {}", parts.step.TypeName()),
+                  "an integer");
   }
   const int64_t step = parts.step.is_none() ? 1 : parts.step.as_integer();
   if (step == 0) {
     return Refuse("", "slice step cannot be zero", "another step");
   }
-  FACET_ASSIGN(const int64_t start, SliceBound(parts.start, size, step < 0, step < 0 ? size - 1 : 0));
+  FACET_ASSIGN(const int64_t start,
+               SliceBound(parts.start, size, step < 0, step < 0 ? size - 1 : 0));
   FACET_ASSIGN(const int64_t stop, SliceBound(parts.stop, size, step < 0, step < 0 ? -1 : size));
   if (step == 1 && value.is_string()) {
-    return Characters(value.as_text(), static_cast<size_t>(start), static_cast<size_t>(std::max(start, stop)), budget);
+    return Characters(value.as_text(), static_cast<size_t>(start),
+                      static_cast<size_t>(std::max(start, stop)), budget);
   }
   if (value.is_sequence() && value.as_sequence().is_range()) {
     const Sequence::Range& range = value.as_sequence().range;
@@ -275,8 +303,10 @@ Result<Value> Slice(const Value& value, const SliceParts& parts, Budget& budget)
       return TooLarge();
     }
     Sequence::Range part;
-    if (__builtin_mul_overflow(start, range.step, &part.start) || __builtin_add_overflow(part.start, range.start, &part.start) ||
-        __builtin_mul_overflow(stop, range.step, &part.stop) || __builtin_add_overflow(part.stop, range.start, &part.stop)) {
+    if (__builtin_mul_overflow(start, range.step, &part.start) ||
+        __builtin_add_overflow(part.start, range.start, &part.start) ||
+        __builtin_mul_overflow(stop, range.step, &part.stop) ||
+        __builtin_add_overflow(part.stop, range.start, &part.stop)) {
       return TooLarge();
     }
     part.step = new_step;

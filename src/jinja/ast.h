@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tree of a compiled template. One node type for expressions and one for statements: what the operands of each kind
-// are is written beside the kind. Built by the parser, read by the interpreter, immutable in between.
+// The tree of a compiled template. One node type for expressions and one for statements: what the
+// operands of each kind are is written beside the kind. Built by the parser, read by the
+// interpreter, immutable in between.
 #pragma once
 
 #include <memory>
@@ -19,8 +20,21 @@ struct Position {
 };
 
 enum class Operator : uint8_t {
-  kAdd, kSubtract, kMultiply, kDivide, kFloorDivide, kModulo, kPower,
-  kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kIn, kNotIn,
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kFloorDivide,
+  kModulo,
+  kPower,
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  kIn,
+  kNotIn,
 };
 
 struct Expr;
@@ -74,9 +88,9 @@ struct Target {
   enum class Kind : uint8_t { kName, kAttribute, kTuple };
   Kind kind;
   Position position;
-  int symbol = -1;           ///< the name, or the namespace
-  std::string attribute;     ///< kAttribute
-  std::vector<Target> parts; ///< kTuple
+  int symbol = -1;            ///< the name, or the namespace
+  std::string attribute;      ///< kAttribute
+  std::vector<Target> parts;  ///< kTuple
 };
 
 struct Stmt;
@@ -89,7 +103,8 @@ struct MacroDefinition {
   std::vector<std::pair<int, std::string>> parameters;  ///< symbol, name
   std::vector<ExprPtr> defaults;                        ///< of the last parameters
   Body body;
-  // Which of the special variables the body reads; a macro takes surplus arguments only when it does.
+  // Which of the special variables the body reads; a macro takes surplus arguments only when it
+  // does.
   bool uses_caller = false;
   bool uses_varargs = false;
   bool uses_kwargs = false;
@@ -137,7 +152,8 @@ struct Program {
   std::string name;
   Body body;
   std::vector<std::string> symbols;
-  std::vector<std::string> words;  ///< identifiers, attribute names and string literals, ascending, without repetition
+  std::vector<std::string>
+      words;  ///< identifiers, attribute names and string literals, ascending, without repetition
   std::vector<Finding> findings;
 };
 

@@ -34,7 +34,8 @@ int CompareNumbers(const Value& a, const Value& b) {
     return 2;
   }
   if (x == y && a.is_integer() && b.is_float() && std::fabs(y) < 0x1p63) {
-    const auto exact = static_cast<int64_t>(y);  // the rounding of a to double may have hidden a difference
+    const auto exact =
+        static_cast<int64_t>(y);  // the rounding of a to double may have hidden a difference
     return a.as_integer() < exact ? -1 : (a.as_integer() > exact ? 1 : 0);
   }
   if (x == y && b.is_integer() && a.is_float()) {
@@ -104,7 +105,9 @@ Result<bool> LessUnpaid(const Value& a, const Value& b) {
     }
     return x.size() < y.size();
   }
-  return Refuse("", fmt::format("'<' not supported between instances of '{}' and '{}'", a.TypeName(), b.TypeName()),
+  return Refuse("",
+                fmt::format("'<' not supported between instances of '{}' and '{}'", a.TypeName(),
+                            b.TypeName()),
                 "values that have an order");
 }
 
@@ -113,10 +116,12 @@ int KeyRank(const Value& key) {
   if (key.is_number()) {
     return 1;
   }
-  return key.is_sequence() && !key.as_sequence().is_tuple() ? 100 : static_cast<int>(key.kind()) + 2;
+  return key.is_sequence() && !key.as_sequence().is_tuple() ? 100
+                                                            : static_cast<int>(key.kind()) + 2;
 }
 
-/// Three ways at once: asking "less?" both ways would double the work on each level of nested tuples.
+/// Three ways at once: asking "less?" both ways would double the work on each level of nested
+/// tuples.
 int KeyOrder(const Value& a, const Value& b) {
   const int rank = KeyRank(a);
   if (rank != KeyRank(b)) {
@@ -167,7 +172,9 @@ Result<bool> Less(const Value& a, const Value& b, Budget& budget) {
 Result<bool> Contains(const Value& container, const Value& item, Budget& budget) {
   if (container.is_string()) {
     if (!item.is_string()) {
-      return Refuse("", fmt::format("'in <string>' requires string as left operand, not {}", item.TypeName()), "a string");
+      return Refuse(
+          "", fmt::format("'in <string>' requires string as left operand, not {}", item.TypeName()),
+          "a string");
     }
     FACET_RETURN_IF_ERROR(budget.Scan(container.as_string().size()));
     return FindText(container.as_string(), item.as_string(), 0) != std::string_view::npos;
@@ -178,7 +185,8 @@ Result<bool> Contains(const Value& container, const Value& item, Budget& budget)
     return container.as_dict().Find(item) != nullptr;
   }
   if (!container.is_sequence() && !container.is_undefined()) {
-    return Refuse("", fmt::format("argument of type '{}' is not iterable", container.TypeName()), "something to search in");
+    return Refuse("", fmt::format("argument of type '{}' is not iterable", container.TypeName()),
+                  "something to search in");
   }
   FACET_ASSIGN(const SequencePtr items, Iterate(container, budget));
   for (const Value& candidate : items->items()) {
@@ -199,7 +207,8 @@ bool KeyLess(const Value& a, std::string_view b) {
 
 bool KeyLess(const Value& a, const Value& b) { return KeyOrder(a, b) < 0; }
 
-Result<std::vector<size_t>> SortedOrder(const std::vector<Value>& keys, bool is_reversed, Budget& budget) {
+Result<std::vector<size_t>> SortedOrder(const std::vector<Value>& keys, bool is_reversed,
+                                        Budget& budget) {
   FACET_RETURN_IF_ERROR(budget.Make(2 * keys.size() * sizeof(size_t)));
   std::vector<size_t> order(keys.size());
   std::iota(order.begin(), order.end(), size_t{0});

@@ -20,7 +20,9 @@ std::string ObjectName(const Value& value) {
   if (value.is_none()) {
     return "None";
   }
-  return value.is_object() && value.as_object().kind == Object::Kind::kNamespace ? "namespace object" : fmt::format("{} object", value.TypeName());
+  return value.is_object() && value.as_object().kind == Object::Kind::kNamespace
+             ? "namespace object"
+             : fmt::format("{} object", value.TypeName());
 }
 
 /// The attributes of `loop` that are not methods; nothing for other names.
@@ -31,8 +33,10 @@ Value LoopAttribute(const Loop& loop, std::string_view name) {
     std::string_view name;
     int64_t value;
   };
-  const Row numbers[] = {{"index", index + 1}, {"index0", index}, {"revindex", length - index}, {"revindex0", length - index - 1},
-                         {"length", length},   {"depth", loop.level0 + 1}, {"depth0", loop.level0}};
+  const Row numbers[] = {{"index", index + 1},         {"index0", index},
+                         {"revindex", length - index}, {"revindex0", length - index - 1},
+                         {"length", length},           {"depth", loop.level0 + 1},
+                         {"depth0", loop.level0}};
   for (const Row& row : numbers) {
     if (row.name == name) {
       return Value::Integer(row.value);
@@ -45,10 +49,12 @@ Value LoopAttribute(const Loop& loop, std::string_view name) {
     return Value::Bool(index + 1 == length);
   }
   if (name == "previtem") {
-    return index > 0 ? loop.items->items()[loop.index0 - 1] : Value::Undefined("there is no previous item");
+    return index > 0 ? loop.items->items()[loop.index0 - 1]
+                     : Value::Undefined("there is no previous item");
   }
   if (name == "nextitem") {
-    return index + 1 < length ? loop.items->items()[loop.index0 + 1] : Value::Undefined("there is no next item");
+    return index + 1 < length ? loop.items->items()[loop.index0 + 1]
+                              : Value::Undefined("there is no next item");
   }
   return Value::Undefined(fmt::format("'LoopContext object' has no attribute '{}'", name));
 }
@@ -66,7 +72,9 @@ Result<Value> MacroAttribute(const Macro& macro, std::string_view name, Budget& 
     return MakeTuple(std::move(names), budget);
   }
   if (name == "caller" || name == "catch_kwargs" || name == "catch_varargs") {
-    return Value::Bool(name == "caller" ? definition.uses_caller : (name == "catch_kwargs" ? definition.uses_kwargs : definition.uses_varargs));
+    return Value::Bool(name == "caller" ? definition.uses_caller
+                                        : (name == "catch_kwargs" ? definition.uses_kwargs
+                                                                  : definition.uses_varargs));
   }
   return Value::Undefined(fmt::format("'Macro object' has no attribute '{}'", name));
 }
@@ -86,17 +94,20 @@ bool NumberAttribute(const Value& value, std::string_view name, Value& found) {
   return true;
 }
 
-/// What Python's getattr finds, or false. Also finds what the sandbox keeps away: as undefined with the reason.
+/// What Python's getattr finds, or false. Also finds what the sandbox keeps away: as undefined with
+/// the reason.
 bool PythonAttribute(const Value& value, std::string_view name, Value& found) {
   if (HasMethod(value, name)) {
     found = Value::Of(ObjectPtr(std::make_shared<Method>(value, std::string(name))));
     return true;
   }
   if (HasUnsafeMethod(value, name) || name.substr(0, 2) == "__") {
-    found = Value::Undefined(fmt::format("access to attribute '{}' of '{}' object is unsafe", name, value.TypeName()));
+    found = Value::Undefined(
+        fmt::format("access to attribute '{}' of '{}' object is unsafe", name, value.TypeName()));
     return true;
   }
-  if (value.is_sequence() && value.as_sequence().is_group && (name == "grouper" || name == "list")) {
+  if (value.is_sequence() && value.as_sequence().is_group &&
+      (name == "grouper" || name == "list")) {
     found = value.as_sequence().items()[name == "grouper" ? 0 : 1];
     return true;
   }
@@ -121,11 +132,13 @@ Result<bool> PlainItem(const Value& value, const Value& key, Value& found, Budge
     }
     return item != nullptr;
   }
-  const bool is_indexed = value.is_string() || (value.is_sequence() && value.as_sequence().has_index());
+  const bool is_indexed =
+      value.is_string() || (value.is_sequence() && value.as_sequence().has_index());
   if (!is_indexed || !key.is_integer()) {
     return false;
   }
-  const auto size = static_cast<int64_t>(value.is_string() ? value.as_text()->n_characters : value.as_sequence().size());
+  const auto size = static_cast<int64_t>(value.is_string() ? value.as_text()->n_characters
+                                                           : value.as_sequence().size());
   const int64_t index = key.as_integer() < 0 ? key.as_integer() + size : key.as_integer();
   if (index < 0 || index >= size) {
     return false;
@@ -158,7 +171,9 @@ Result<Value> Interpreter::Attribute(const Value& value, std::string_view name) 
     Object& object = value.as_object();
     if (object.kind == Object::Kind::kNamespace) {
       const Value* attribute = static_cast<const Namespace&>(object).Find(name);
-      return attribute != nullptr ? *attribute : Value::Undefined(fmt::format("'namespace object' has no attribute '{}'", name));
+      return attribute != nullptr
+                 ? *attribute
+                 : Value::Undefined(fmt::format("'namespace object' has no attribute '{}'", name));
     }
     if (object.kind == Object::Kind::kLoop && !HasMethod(value, name)) {
       return LoopAttribute(static_cast<const Loop&>(object), name);
@@ -191,11 +206,13 @@ Result<Value> Interpreter::Item(const Value& value, const Value& key) {
     if (value.is_object() || PythonAttribute(value, key.as_string(), found)) {
       return value.is_object() ? Attribute(value, key.as_string()) : Result<Value>(found);
     }
-    return Value::Undefined(fmt::format("'{}' has no attribute '{}'", ObjectName(value), key.as_string().substr(0, 100)));
+    return Value::Undefined(fmt::format("'{}' has no attribute '{}'", ObjectName(value),
+                                        key.as_string().substr(0, 100)));
   }
   MarkedString shown;
   FACET_RETURN_IF_ERROR(AppendRepr(shown, key, budget_));
-  return Value::Undefined(fmt::format("{} has no element {}", ObjectName(value), std::string_view(shown.text()).substr(0, 100)));
+  return Value::Undefined(fmt::format("{} has no element {}", ObjectName(value),
+                                      std::string_view(shown.text()).substr(0, 100)));
 }
 
 Result<Value> Interpreter::Call(const Value& callee, const Arguments& arguments) {
@@ -217,7 +234,8 @@ Result<Value> Interpreter::Call(const Value& callee, const Arguments& arguments)
         return CallLoop(static_cast<const Loop&>(object), arguments);
       case Object::Kind::kJoiner: {
         auto& joiner = static_cast<Joiner&>(object);
-        return std::exchange(joiner.is_used, true) ? joiner.separator : Value::String("", Origin::kTemplate);
+        return std::exchange(joiner.is_used, true) ? joiner.separator
+                                                   : Value::String("", Origin::kTemplate);
       }
       default:
         break;
@@ -229,7 +247,9 @@ Result<Value> Interpreter::Call(const Value& callee, const Arguments& arguments)
 Result<Value> Interpreter::Evaluate(const Expr& expr, Scope* scope) {
   const DepthGuard guard(levels_, budget_.limits().max_depth * kLevelsPerDepth);
   if (!guard.ok()) {
-    return At(expr.position, Refuse("", "calls nested too deeply", fmt::format("at most {} levels", budget_.limits().max_depth * kLevelsPerDepth)));
+    return At(expr.position, Refuse("", "calls nested too deeply",
+                                    fmt::format("at most {} levels",
+                                                budget_.limits().max_depth * kLevelsPerDepth)));
   }
   if (const Status status = budget_.Step(); !status.ok()) {
     return At(expr.position, status.error());
@@ -306,7 +326,8 @@ Result<Value> Interpreter::EvaluateCollection(const Expr& expr, Scope* scope) {
     items.push_back(std::move(item));
   }
   if (expr.kind != Expr::Kind::kDict) {
-    return expr.kind == Expr::Kind::kList ? MakeList(std::move(items), budget_) : MakeTuple(std::move(items), budget_);
+    return expr.kind == Expr::Kind::kList ? MakeList(std::move(items), budget_)
+                                          : MakeTuple(std::move(items), budget_);
   }
   std::vector<Dict::Entry> entries;
   for (size_t i = 0; i < items.size(); i += 2) {
@@ -358,7 +379,8 @@ Result<bool> CompareValues(Operator op, const Value& a, const Value& b, Budget& 
       return !is_inside;
     }
     default: {  // <= and >=: less or equal, so that NaN is neither
-      FACET_ASSIGN(const bool is_less, op == Operator::kLessEqual ? Less(a, b, budget) : Less(b, a, budget));
+      FACET_ASSIGN(const bool is_less,
+                   op == Operator::kLessEqual ? Less(a, b, budget) : Less(b, a, budget));
       return is_less ? Result<bool>(true) : Equal(a, b, budget);
     }
   }
@@ -444,7 +466,8 @@ Result<Arguments> Interpreter::EvaluateArguments(const CallArguments* arguments,
     FACET_ASSIGN(const Value rest, Evaluate(*arguments->rest_positional, scope));
     FACET_ASSIGN(const SequencePtr items, Iterate(rest, budget_));
     FACET_RETURN_IF_ERROR(budget_.Make(items->size() * sizeof(Value)));
-    evaluated.positional.insert(evaluated.positional.end(), items->items().begin(), items->items().end());
+    evaluated.positional.insert(evaluated.positional.end(), items->items().begin(),
+                                items->items().end());
   }
   if (arguments->rest_keyword != nullptr) {
     FACET_ASSIGN(const Value rest, Evaluate(*arguments->rest_keyword, scope));
@@ -509,7 +532,8 @@ Result<Value> Interpreter::EvaluateFilter(const Expr& expr, Scope* scope, const 
   }
   const FilterFunction filter = FindFilter(expr.text);
   if (filter == nullptr) {
-    return At(expr.position, Refuse("", fmt::format("unknown filter \"{}\"", expr.text), "one that Jinja has"));
+    return At(expr.position,
+              Refuse("", fmt::format("unknown filter \"{}\"", expr.text), "one that Jinja has"));
   }
   FACET_ASSIGN(const Arguments arguments, EvaluateArguments(expr.arguments.get(), scope));
   Result<Value> result = filter(*this, input, arguments);

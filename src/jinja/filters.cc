@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filters over lists, dicts and numbers, and the table of all filters. Those over text are in filters_text.cc.
+// Filters over lists, dicts and numbers, and the table of all filters. Those over text are in
+// filters_text.cc.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,14 +32,17 @@ class AttributePath {
     }
     for (const auto& [begin, end] : SplitAt(path.as_string(), ".", -1, false)) {
       const std::string step = path.as_string().substr(begin, end - begin);
-      const bool is_number = !step.empty() && step.find_first_not_of("0123456789") == std::string::npos;
-      parsed.steps_.push_back(is_number ? Value::IntegerFromDigits(step) : Value::String(step, Origin::kTemplate));
+      const bool is_number =
+          !step.empty() && step.find_first_not_of("0123456789") == std::string::npos;
+      parsed.steps_.push_back(is_number ? Value::IntegerFromDigits(step)
+                                        : Value::String(step, Origin::kTemplate));
     }
     return parsed;
   }
 
   /// What the path leads to; `otherwise` in place of undefined steps when it is given and not none.
-  Result<Value> Follow(Interpreter& interpreter, Value value, const Value* otherwise = nullptr) const {
+  Result<Value> Follow(Interpreter& interpreter, Value value,
+                       const Value* otherwise = nullptr) const {
     for (const Value& step : steps_) {
       FACET_RETURN_IF_ERROR(interpreter.budget().Step());
       FACET_ASSIGN(value, interpreter.Item(value, step));
@@ -66,11 +70,17 @@ Result<Value> MakeGenerator(std::vector<Value> items, Interpreter& interpreter) 
 
 Result<Value> Length(Interpreter&, const Value& input, const Arguments& arguments) {
   FACET_ASSIGN([[maybe_unused]] const Bound none, Bound::Bind("length", arguments, {}, 0));
-  const bool has_length = input.is_undefined() || input.is_string() || input.is_dict() || (input.is_sequence() && !input.as_sequence().is_generator());
+  const bool has_length = input.is_undefined() || input.is_string() || input.is_dict() ||
+                          (input.is_sequence() && !input.as_sequence().is_generator());
   if (!has_length) {
-    return Refuse("", fmt::format("object of type '{}' has no len()", input.TypeName()), "a string, a list or a dict");
+    return Refuse("", fmt::format("object of type '{}' has no len()", input.TypeName()),
+                  "a string, a list or a dict");
   }
-  const size_t size = input.is_undefined() ? 0 : (input.is_string() ? input.as_text()->n_characters : (input.is_dict() ? input.as_dict().size() : input.as_sequence().size()));
+  const size_t size = input.is_undefined()
+                          ? 0
+                          : (input.is_string() ? input.as_text()->n_characters
+                                               : (input.is_dict() ? input.as_dict().size()
+                                                                  : input.as_sequence().size()));
   return Value::Integer(static_cast<int64_t>(size));
 }
 
@@ -81,7 +91,8 @@ Result<Value> List(Interpreter& interpreter, const Value& input, const Arguments
 }
 
 Result<Value> Default(Interpreter&, const Value& input, const Arguments& arguments) {
-  FACET_ASSIGN(const Bound bound, Bound::Bind("default", arguments, {"default_value", "boolean"}, 0));
+  FACET_ASSIGN(const Bound bound,
+               Bound::Bind("default", arguments, {"default_value", "boolean"}, 0));
   if (input.is_undefined() || (bound.Bool(1) && !input.IsTrue())) {
     return bound.has(0) ? bound[0] : Value::String("", Origin::kTemplate);
   }
@@ -102,7 +113,8 @@ Result<Value> First(Interpreter& interpreter, const Value& input, const Argument
     return first;
   }
   FACET_ASSIGN(const SequencePtr items, Iterate(input, interpreter.budget()));
-  return items->size() > 0 ? items->items().front() : Value::Undefined("No first item, sequence was empty.");
+  return items->size() > 0 ? items->items().front()
+                           : Value::Undefined("No first item, sequence was empty.");
 }
 
 Result<Value> Last(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
@@ -111,10 +123,12 @@ Result<Value> Last(Interpreter& interpreter, const Value& input, const Arguments
     return Refuse("", "'generator' object is not reversible", "a list");
   }
   if (input.is_string() && input.as_text()->n_characters > 0) {
-    return Characters(input.as_text(), input.as_text()->n_characters - 1, input.as_text()->n_characters, interpreter.budget());
+    return Characters(input.as_text(), input.as_text()->n_characters - 1,
+                      input.as_text()->n_characters, interpreter.budget());
   }
   FACET_ASSIGN(const SequencePtr items, Iterate(input, interpreter.budget()));
-  return items->size() > 0 ? items->items().back() : Value::Undefined("No last item, sequence was empty.");
+  return items->size() > 0 ? items->items().back()
+                           : Value::Undefined("No last item, sequence was empty.");
 }
 
 Result<Value> Reverse(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
@@ -161,11 +175,14 @@ Result<Value> Join(Interpreter& interpreter, const Value& input, const Arguments
 }
 
 Result<Value> Sort(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
-  FACET_ASSIGN(const Bound bound, Bound::Bind("sort", arguments, {"reverse", "case_sensitive", "attribute"}, 0));
+  FACET_ASSIGN(const Bound bound,
+               Bound::Bind("sort", arguments, {"reverse", "case_sensitive", "attribute"}, 0));
   std::vector<AttributePath> paths;
   if (bound[2].is_string()) {
     for (const auto& [begin, end] : SplitAt(bound[2].as_string(), ",", -1, false)) {
-      FACET_ASSIGN(AttributePath path, AttributePath::Parse(Value::String(bound[2].as_string().substr(begin, end - begin), Origin::kTemplate)));
+      FACET_ASSIGN(AttributePath path,
+                   AttributePath::Parse(Value::String(
+                       bound[2].as_string().substr(begin, end - begin), Origin::kTemplate)));
       paths.push_back(std::move(path));
     }
   } else {
@@ -184,7 +201,8 @@ Result<Value> Sort(Interpreter& interpreter, const Value& input, const Arguments
     FACET_ASSIGN(Value key, MakeList(std::move(parts), interpreter.budget()));
     keys.push_back(std::move(key));
   }
-  FACET_ASSIGN(const std::vector<size_t> order, SortedOrder(keys, bound.Bool(0), interpreter.budget()));
+  FACET_ASSIGN(const std::vector<size_t> order,
+               SortedOrder(keys, bound.Bool(0), interpreter.budget()));
   std::vector<Value> sorted;
   for (const size_t i : order) {
     sorted.push_back(items->items()[i]);
@@ -193,9 +211,13 @@ Result<Value> Sort(Interpreter& interpreter, const Value& input, const Arguments
 }
 
 Result<Value> DictSort(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
-  FACET_ASSIGN(const Bound bound, Bound::Bind("dictsort", arguments, {"case_sensitive", "by", "reverse"}, 0));
+  FACET_ASSIGN(const Bound bound,
+               Bound::Bind("dictsort", arguments, {"case_sensitive", "by", "reverse"}, 0));
   if (!input.is_dict()) {
-    return Refuse("", input.is_undefined() ? input.UndefinedReason() : fmt::format("dictsort of a {}", input.TypeName()), "a dict");
+    return Refuse("",
+                  input.is_undefined() ? input.UndefinedReason()
+                                       : fmt::format("dictsort of a {}", input.TypeName()),
+                  "a dict");
   }
   const bool by_value = bound[1].is_string() && bound[1].as_string() == "value";
   if (bound.has(1) && !by_value && !(bound[1].is_string() && bound[1].as_string() == "key")) {
@@ -206,7 +228,8 @@ Result<Value> DictSort(Interpreter& interpreter, const Value& input, const Argum
     FACET_ASSIGN(Value sort_key, WithoutCase(interpreter, by_value ? value : key, bound.Bool(0)));
     keys.push_back(std::move(sort_key));
   }
-  FACET_ASSIGN(const std::vector<size_t> order, SortedOrder(keys, bound.Bool(2), interpreter.budget()));
+  FACET_ASSIGN(const std::vector<size_t> order,
+               SortedOrder(keys, bound.Bool(2), interpreter.budget()));
   std::vector<Value> sorted;
   for (const size_t i : order) {
     const auto& [key, value] = input.as_dict().entries()[i];
@@ -217,11 +240,13 @@ Result<Value> DictSort(Interpreter& interpreter, const Value& input, const Argum
 }
 
 Result<Value> Unique(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
-  FACET_ASSIGN(const Bound bound, Bound::Bind("unique", arguments, {"case_sensitive", "attribute"}, 0));
+  FACET_ASSIGN(const Bound bound,
+               Bound::Bind("unique", arguments, {"case_sensitive", "attribute"}, 0));
   FACET_ASSIGN(const AttributePath path, AttributePath::Parse(bound[1]));
   FACET_ASSIGN(const SequencePtr items, Iterate(input, interpreter.budget()));
   std::vector<Dict::Entry> seen;
-  for (size_t i = items->size(); i > 0; --i) {  // backwards, so that the first of equal items is the last one written
+  for (size_t i = items->size(); i > 0;
+       --i) {  // backwards, so that the first of equal items is the last one written
     FACET_ASSIGN(const Value part, path.Follow(interpreter, items->items()[i - 1]));
     FACET_ASSIGN(Value key, WithoutCase(interpreter, part, bound.Bool(0)));
     seen.emplace_back(std::move(key), Value::Integer(static_cast<int64_t>(i - 1)));
@@ -241,7 +266,8 @@ Result<Value> Unique(Interpreter& interpreter, const Value& input, const Argumen
 
 template <bool kMax>
 Result<Value> Extreme(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
-  FACET_ASSIGN(const Bound bound, Bound::Bind(kMax ? "max" : "min", arguments, {"case_sensitive", "attribute"}, 0));
+  FACET_ASSIGN(const Bound bound,
+               Bound::Bind(kMax ? "max" : "min", arguments, {"case_sensitive", "attribute"}, 0));
   FACET_ASSIGN(const AttributePath path, AttributePath::Parse(bound[1]));
   FACET_ASSIGN(const SequencePtr items, Iterate(input, interpreter.budget()));
   const Value* best = nullptr;
@@ -251,7 +277,8 @@ Result<Value> Extreme(Interpreter& interpreter, const Value& input, const Argume
     FACET_ASSIGN(const Value key, WithoutCase(interpreter, part, bound.Bool(0)));
     bool is_better = best == nullptr;
     if (!is_better) {
-      FACET_ASSIGN(is_better, kMax ? Less(best_key, key, interpreter.budget()) : Less(key, best_key, interpreter.budget()));
+      FACET_ASSIGN(is_better, kMax ? Less(best_key, key, interpreter.budget())
+                                   : Less(key, best_key, interpreter.budget()));
     }
     if (is_better) {
       best = &item;
@@ -279,7 +306,8 @@ Result<Value> Sum(Interpreter& interpreter, const Value& input, const Arguments&
 /// Arguments from position `from` on, and all the named ones.
 Arguments RestOf(const Arguments& arguments, size_t from) {
   Arguments rest;
-  rest.positional.assign(arguments.positional.begin() + static_cast<std::ptrdiff_t>(from), arguments.positional.end());
+  rest.positional.assign(arguments.positional.begin() + static_cast<std::ptrdiff_t>(from),
+                         arguments.positional.end());
   rest.keyword = arguments.keyword;
   return rest;
 }
@@ -342,7 +370,8 @@ Result<Value> Select(Interpreter& interpreter, const Value& input, const Argumen
   for (const Value& item : items->items()) {
     FACET_RETURN_IF_ERROR(interpreter.budget().Step());
     FACET_ASSIGN(const Value value, path.Follow(interpreter, item));
-    FACET_ASSIGN(const bool holds, test == nullptr ? Result<bool>(value.IsTrue()) : test(interpreter, value, rest));
+    FACET_ASSIGN(const bool holds,
+                 test == nullptr ? Result<bool>(value.IsTrue()) : test(interpreter, value, rest));
     if (holds == kWanted) {
       selected.push_back(item);
     }
@@ -351,7 +380,8 @@ Result<Value> Select(Interpreter& interpreter, const Value& input, const Argumen
 }
 
 Result<Value> GroupBy(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
-  FACET_ASSIGN(const Bound bound, Bound::Bind("groupby", arguments, {"attribute", "default", "case_sensitive"}, 1));
+  FACET_ASSIGN(const Bound bound,
+               Bound::Bind("groupby", arguments, {"attribute", "default", "case_sensitive"}, 1));
   Budget& budget = interpreter.budget();
   FACET_ASSIGN(const AttributePath path, AttributePath::Parse(bound[0]));
   FACET_ASSIGN(const SequencePtr items, Iterate(input, budget));
@@ -376,7 +406,8 @@ Result<Value> GroupBy(Interpreter& interpreter, const Value& input, const Argume
     }
     FACET_ASSIGN(Value list, MakeList(std::move(members), budget));
     FACET_RETURN_IF_ERROR(budget.Make(sizeof(Sequence)));
-    auto group = std::make_shared<Sequence>(Sequence::Kind::kTuple, std::vector<Value>{plain_keys[order[begin]], std::move(list)});
+    auto group = std::make_shared<Sequence>(
+        Sequence::Kind::kTuple, std::vector<Value>{plain_keys[order[begin]], std::move(list)});
     group->is_group = true;
     groups.push_back(Value::Of(SequencePtr(std::move(group))));
     begin = end;
@@ -388,13 +419,15 @@ Result<Value> Batch(Interpreter& interpreter, const Value& input, const Argument
   FACET_ASSIGN(const Bound bound, Bound::Bind("batch", arguments, {"linecount", "fill_with"}, 1));
   FACET_ASSIGN(const int64_t count, bound.Integer(0, 0));
   FACET_ASSIGN(const SequencePtr items, Iterate(input, interpreter.budget()));
-  if (count < 1 || count > static_cast<int64_t>(interpreter.budget().limits().max_value_bytes / sizeof(Value))) {
+  if (count < 1 ||
+      count > static_cast<int64_t>(interpreter.budget().limits().max_value_bytes / sizeof(Value))) {
     return Refuse("", fmt::format("batch({})", count), "a positive size");
   }
   std::vector<Value> batches;
   for (size_t begin = 0; begin < items->size(); begin += static_cast<size_t>(count)) {
     const size_t end = std::min(begin + static_cast<size_t>(count), items->size());
-    std::vector<Value> batch(items->items().begin() + static_cast<std::ptrdiff_t>(begin), items->items().begin() + static_cast<std::ptrdiff_t>(end));
+    std::vector<Value> batch(items->items().begin() + static_cast<std::ptrdiff_t>(begin),
+                             items->items().begin() + static_cast<std::ptrdiff_t>(end));
     if (bound.is_set(1)) {
       FACET_RETURN_IF_ERROR(interpreter.budget().Make(static_cast<size_t>(count) * sizeof(Value)));
       batch.resize(static_cast<size_t>(count), bound[1]);
@@ -405,7 +438,8 @@ Result<Value> Batch(Interpreter& interpreter, const Value& input, const Argument
   return MakeGenerator(std::move(batches), interpreter);
 }
 
-Result<Value> SliceFilter(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
+Result<Value> SliceFilter(Interpreter& interpreter, const Value& input,
+                          const Arguments& arguments) {
   FACET_ASSIGN(const Bound bound, Bound::Bind("slice", arguments, {"slices", "fill_with"}, 1));
   FACET_ASSIGN(const int64_t n_slices, bound.Integer(0, 0));
   FACET_ASSIGN(const SequencePtr items, Iterate(input, interpreter.budget()));
@@ -442,18 +476,26 @@ Result<Value> Attr(Interpreter& interpreter, const Value& input, const Arguments
 Result<Value> Absolute(Interpreter&, const Value& input, const Arguments& arguments) {
   FACET_ASSIGN([[maybe_unused]] const Bound none, Bound::Bind("abs", arguments, {}, 0));
   if (!input.is_number()) {
-    return Refuse("", input.is_undefined() ? input.UndefinedReason() : fmt::format("bad operand type for abs(): '{}'", input.TypeName()), "a number");
+    return Refuse("",
+                  input.is_undefined()
+                      ? input.UndefinedReason()
+                      : fmt::format("bad operand type for abs(): '{}'", input.TypeName()),
+                  "a number");
   }
   if (input.is_float()) {
     return Value::Float(std::fabs(input.as_double()));
   }
-  const bool is_negative = input.is_big_integer() ? input.as_digits().front() == '-' : input.as_integer() < 0;
-  return is_negative ? Negate(input) : (input.is_bool() ? Value::Integer(input.as_integer()) : input);
+  const bool is_negative =
+      input.is_big_integer() ? input.as_digits().front() == '-' : input.as_integer() < 0;
+  return is_negative ? Negate(input)
+                     : (input.is_bool() ? Value::Integer(input.as_integer()) : input);
 }
 
 Result<Value> FloatToInteger(double value, const Value& otherwise) {
   if (!std::isfinite(value)) {
-    return std::isnan(value) ? otherwise : Result<Value>(Refuse("", "cannot convert float infinity to integer", "a finite number"));
+    return std::isnan(value) ? otherwise
+                             : Result<Value>(Refuse("", "cannot convert float infinity to integer",
+                                                    "a finite number"));
   }
   return Value::IntegerFromDigits(fmt::format("{:.0f}", std::trunc(value)));
 }
@@ -470,12 +512,14 @@ Result<Value> Int(Interpreter&, const Value& input, const Arguments& arguments) 
       return *integer;
     }
     const std::optional<double> number = ParseFloat(input.as_string());
-    return number.has_value() && std::isfinite(*number) ? FloatToInteger(*number, otherwise) : otherwise;
+    return number.has_value() && std::isfinite(*number) ? FloatToInteger(*number, otherwise)
+                                                        : otherwise;
   }
   if (input.is_float()) {
     return FloatToInteger(input.as_double(), otherwise);
   }
-  return input.is_bool() ? Value::Integer(input.as_integer()) : (input.is_number() ? input : otherwise);
+  return input.is_bool() ? Value::Integer(input.as_integer())
+                         : (input.is_number() ? input : otherwise);
 }
 
 Result<Value> FloatFilter(Interpreter&, const Value& input, const Arguments& arguments) {
@@ -486,28 +530,35 @@ Result<Value> FloatFilter(Interpreter&, const Value& input, const Arguments& arg
   if (input.is_number()) {
     return Value::Float(input.as_double());
   }
-  const std::optional<double> number = input.is_string() ? ParseFloat(input.as_string()) : std::nullopt;
+  const std::optional<double> number =
+      input.is_string() ? ParseFloat(input.as_string()) : std::nullopt;
   return number.has_value() ? Value::Float(*number) : (bound.has(0) ? bound[0] : Value::Float(0));
 }
 
 Result<Value> Round(Interpreter&, const Value& input, const Arguments& arguments) {
   FACET_ASSIGN(const Bound bound, Bound::Bind("round", arguments, {"precision", "method"}, 0));
   FACET_ASSIGN(const int64_t precision, bound.Integer(0, 0));
-  const std::string method = bound[1].is_string() ? bound[1].as_string() : (bound.has(1) ? "" : "common");
+  const std::string method =
+      bound[1].is_string() ? bound[1].as_string() : (bound.has(1) ? "" : "common");
   if (method != "common" && method != "ceil" && method != "floor") {
     return Refuse("", "another method of rounding", "\"common\", \"ceil\" or \"floor\"");
   }
   if (!input.is_number()) {
-    return Refuse("", input.is_undefined() ? input.UndefinedReason() : fmt::format("round of a {}", input.TypeName()), "a number");
+    return Refuse("",
+                  input.is_undefined() ? input.UndefinedReason()
+                                       : fmt::format("round of a {}", input.TypeName()),
+                  "a number");
   }
   constexpr int64_t kMaxPrecision = 300;
   if (precision > kMaxPrecision || precision < -kMaxPrecision) {
-    return Refuse("", fmt::format("a precision of {}", precision), fmt::format("at most {}", kMaxPrecision));
+    return Refuse("", fmt::format("a precision of {}", precision),
+                  fmt::format("at most {}", kMaxPrecision));
   }
   const double value = input.as_double();
   const double scale = std::pow(10.0, static_cast<double>(precision));
   if (method != "common") {
-    return Value::Float((method == "ceil" ? std::ceil(value * scale) : std::floor(value * scale)) / scale);
+    return Value::Float((method == "ceil" ? std::ceil(value * scale) : std::floor(value * scale)) /
+                        scale);
   }
   if (!input.is_float() && precision >= 0) {
     return input.is_bool() ? Value::Integer(input.as_integer()) : input;
@@ -517,7 +568,10 @@ Result<Value> Round(Interpreter&, const Value& input, const Arguments& arguments
     return input.is_float() ? Value::Float(rounded) : FloatToInteger(rounded, Value::Integer(0));
   }
   // Printing rounds the exact binary value, half to even, as Python does.
-  return Value::Float(std::isfinite(value) ? std::strtod(FixedDigits(value, static_cast<int>(precision)).c_str(), nullptr) : value);
+  return Value::Float(
+      std::isfinite(value)
+          ? std::strtod(FixedDigits(value, static_cast<int>(precision)).c_str(), nullptr)
+          : value);
 }
 
 Result<Value> Unavailable(Interpreter&, const Value&, const Arguments&) {
@@ -565,7 +619,9 @@ FilterFunction FindFilter(std::string_view name) {
       {"urlize", Unavailable},
       {"wordwrap", Unavailable},
   };
-  const auto* found = std::lower_bound(std::begin(kFilters), std::end(kFilters), name, [](const Row& row, std::string_view wanted) { return row.name < wanted; });
+  const auto* found =
+      std::lower_bound(std::begin(kFilters), std::end(kFilters), name,
+                       [](const Row& row, std::string_view wanted) { return row.name < wanted; });
   return found != std::end(kFilters) && found->name == name ? found->filter : FindTextFilter(name);
 }
 

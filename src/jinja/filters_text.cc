@@ -28,7 +28,8 @@ Result<Value> MapFilter(Interpreter& interpreter, const Value& input, const Argu
 MarkedString TitleOfWords(const MarkedString& text) {
   bool is_inside = false;
   return MapCharacters(text, [&is_inside](std::string& out, char32_t c) {
-    const bool is_separator = IsSpace(c) || c == '-' || c == '(' || c == '{' || c == '[' || c == '<';
+    const bool is_separator =
+        IsSpace(c) || c == '-' || c == '(' || c == '{' || c == '[' || c == '<';
     if (is_separator) {
       AppendUtf8(out, c);
     } else if (is_inside) {
@@ -72,15 +73,18 @@ Result<Value> Trim(Interpreter& interpreter, const Value& input, const Arguments
   return CallStringMethod(interpreter, text, "strip", arguments);
 }
 
-Result<Value> ReplaceFilter(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
+Result<Value> ReplaceFilter(Interpreter& interpreter, const Value& input,
+                            const Arguments& arguments) {
   FACET_ASSIGN(const Bound bound, Bound::Bind("replace", arguments, {"old", "new", "count"}, 2));
   Budget& budget = interpreter.budget();
   FACET_ASSIGN(const TextPtr text, ToText(input, budget));
   FACET_ASSIGN(const TextPtr old_text, ToText(bound[0], budget));
   FACET_ASSIGN(const TextPtr new_text, ToText(bound[1], budget));
-  FACET_ASSIGN(const int64_t limit, bound.is_set(2) ? bound.Integer(2, -1) : Result<int64_t>(int64_t{-1}));
+  FACET_ASSIGN(const int64_t limit,
+               bound.is_set(2) ? bound.Integer(2, -1) : Result<int64_t>(int64_t{-1}));
   FACET_RETURN_IF_ERROR(budget.Scan(text->text().size()));
-  FACET_ASSIGN(MarkedString replaced, Replace(text->marked, old_text->marked, new_text->marked, limit, budget));
+  FACET_ASSIGN(MarkedString replaced,
+               Replace(text->marked, old_text->marked, new_text->marked, limit, budget));
   return Value::String(std::move(replaced));
 }
 
@@ -105,7 +109,10 @@ Result<Value> Format(Interpreter& interpreter, const Value& input, const Argumen
 Result<Value> Indent(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
   FACET_ASSIGN(const Bound bound, Bound::Bind("indent", arguments, {"width", "first", "blank"}, 0));
   if (!input.is_string()) {
-    return Refuse("", input.is_undefined() ? input.UndefinedReason() : fmt::format("indent of a {}", input.TypeName()), "a string");
+    return Refuse("",
+                  input.is_undefined() ? input.UndefinedReason()
+                                       : fmt::format("indent of a {}", input.TypeName()),
+                  "a string");
   }
   Budget& budget = interpreter.budget();
   MarkedString indent;
@@ -134,23 +141,32 @@ Result<Value> Indent(Interpreter& interpreter, const Value& input, const Argumen
 }
 
 Result<Value> Truncate(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
-  FACET_ASSIGN(const Bound bound, Bound::Bind("truncate", arguments, {"length", "killwords", "end", "leeway"}, 0));
+  FACET_ASSIGN(const Bound bound,
+               Bound::Bind("truncate", arguments, {"length", "killwords", "end", "leeway"}, 0));
   FACET_ASSIGN(const int64_t length, bound.Integer(0, 255));
-  FACET_ASSIGN(const int64_t leeway, bound.is_set(3) ? bound.Integer(3, 5) : Result<int64_t>(int64_t{5}));
-  FACET_ASSIGN(const TextPtr end, bound.has(2) ? bound.String(2) : Result<TextPtr>(std::make_shared<const Text>(MarkedString("...", Origin::kTemplate))));
+  FACET_ASSIGN(const int64_t leeway,
+               bound.is_set(3) ? bound.Integer(3, 5) : Result<int64_t>(int64_t{5}));
+  FACET_ASSIGN(const TextPtr end, bound.has(2) ? bound.String(2)
+                                               : Result<TextPtr>(std::make_shared<const Text>(
+                                                     MarkedString("...", Origin::kTemplate))));
   if (!input.is_string()) {
-    return Refuse("", input.is_undefined() ? input.UndefinedReason() : fmt::format("truncate of a {}", input.TypeName()), "a string");
+    return Refuse("",
+                  input.is_undefined() ? input.UndefinedReason()
+                                       : fmt::format("truncate of a {}", input.TypeName()),
+                  "a string");
   }
   const auto end_size = static_cast<int64_t>(end->n_characters);
   if (length < end_size || leeway < 0 || leeway > INT32_MAX || length > INT32_MAX) {
-    return Refuse("", fmt::format("truncate to {} characters with a leeway of {}", length, leeway), fmt::format("at least {} and 0", end_size));
+    return Refuse("", fmt::format("truncate to {} characters with a leeway of {}", length, leeway),
+                  fmt::format("at least {} and 0", end_size));
   }
   const TextPtr& text = input.as_text();
   if (static_cast<int64_t>(text->n_characters) <= length + leeway) {
     return input;
   }
   FACET_RETURN_IF_ERROR(interpreter.budget().Scan(text->text().size()));
-  MarkedString kept = text->marked.Substring(0, ByteOffset(*text, static_cast<size_t>(length - end_size)));
+  MarkedString kept =
+      text->marked.Substring(0, ByteOffset(*text, static_cast<size_t>(length - end_size)));
   if (!bound.Bool(1)) {
     const size_t blank = kept.text().rfind(' ');
     kept = kept.Substring(0, std::min(blank, kept.size()));
@@ -163,7 +179,8 @@ Result<Value> Center(Interpreter& interpreter, const Value& input, const Argumen
   FACET_ASSIGN(const Bound bound, Bound::Bind("center", arguments, {"width"}, 0));
   FACET_ASSIGN(const int64_t width, bound.Integer(0, 80));
   FACET_ASSIGN(const TextPtr text, ToText(input, interpreter.budget()));
-  FACET_ASSIGN(MarkedString padded, Pad(*text, width, MarkedString(" ", Origin::kTemplate), '^', interpreter.budget()));
+  FACET_ASSIGN(MarkedString padded,
+               Pad(*text, width, MarkedString(" ", Origin::kTemplate), '^', interpreter.budget()));
   return Value::String(std::move(padded));
 }
 
@@ -189,7 +206,8 @@ Result<Value> String(Interpreter& interpreter, const Value& input, const Argumen
   return interpreter.TextValue(input);
 }
 
-Result<Value> PrettyPrint(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
+Result<Value> PrettyPrint(Interpreter& interpreter, const Value& input,
+                          const Arguments& arguments) {
   FACET_ASSIGN([[maybe_unused]] const Bound none, Bound::Bind("pprint", arguments, {}, 0));
   MarkedString shown;
   FACET_RETURN_IF_ERROR(AppendRepr(shown, input, interpreter.budget()));
@@ -204,8 +222,11 @@ Result<MarkedString> Quote(Interpreter& interpreter, const Value& value, bool is
   FACET_ASSIGN(const TextPtr text, ToText(value, interpreter.budget()));
   FACET_RETURN_IF_ERROR(interpreter.budget().Make(text->text().size() * 3));
   return MapCharacters(text->marked, [is_query](std::string& out, char32_t c) {
-    const bool is_plain = c < 0x80 && ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                                       std::string_view("_.-~").find(static_cast<char>(c)) != std::string_view::npos || (c == '/' && !is_query));
+    const bool is_plain =
+        c < 0x80 &&
+        ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         std::string_view("_.-~").find(static_cast<char>(c)) != std::string_view::npos ||
+         (c == '/' && !is_query));
     if (is_plain) {
       out.push_back(static_cast<char>(c));
     } else if (c == ' ' && is_query) {
@@ -247,7 +268,8 @@ Result<Value> UrlEncode(Interpreter& interpreter, const Value& input, const Argu
   return Value::String(std::move(out));
 }
 
-Result<Value> XmlAttributes(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
+Result<Value> XmlAttributes(Interpreter& interpreter, const Value& input,
+                            const Arguments& arguments) {
   FACET_ASSIGN(const Bound bound, Bound::Bind("xmlattr", arguments, {"autospace"}, 0));
   if (!input.is_dict()) {
     return Refuse("", fmt::format("xmlattr of a {}", input.TypeName()), "a dict");
@@ -285,10 +307,13 @@ Result<Value> StripTags(Interpreter& interpreter, const Value& input, const Argu
   FACET_RETURN_IF_ERROR(budget.Make(2 * text->marked.memory()));
   MarkedString plain;
   size_t begin = 0;
-  for (const auto& [open, close] : {std::pair<std::string_view, std::string_view>("<!--", "-->"), {"<", ">"}}) {
-    const MarkedString source = open == "<!--" ? text->marked : std::exchange(plain, MarkedString());
+  for (const auto& [open, close] :
+       {std::pair<std::string_view, std::string_view>("<!--", "-->"), {"<", ">"}}) {
+    const MarkedString source =
+        open == "<!--" ? text->marked : std::exchange(plain, MarkedString());
     begin = 0;
-    for (size_t at = source.text().find(open); at != std::string::npos; at = source.text().find(open, begin)) {
+    for (size_t at = source.text().find(open); at != std::string::npos;
+         at = source.text().find(open, begin)) {
       const size_t end = source.text().find(close, at + open.size());
       if (end == std::string::npos) {
         break;
@@ -303,23 +328,31 @@ Result<Value> StripTags(Interpreter& interpreter, const Value& input, const Argu
     out.Append(out.empty() ? "" : " ", Origin::kTemplate);
     out.Append(plain, first, last);
   }
-  static constexpr std::pair<std::string_view, std::string_view> kEntities[] = {{"&lt;", "<"}, {"&gt;", ">"}, {"&#34;", "\""}, {"&quot;", "\""}, {"&#39;", "'"}, {"&amp;", "&"}};
+  static constexpr std::pair<std::string_view, std::string_view> kEntities[] = {
+      {"&lt;", "<"},    {"&gt;", ">"},  {"&#34;", "\""},
+      {"&quot;", "\""}, {"&#39;", "'"}, {"&amp;", "&"}};
   for (const auto& [entity, character] : kEntities) {
     // What an entity in the data stands for is data.
-    FACET_ASSIGN(out, Replace(out, MarkedString(std::string(entity), Origin::kUser), MarkedString(std::string(character), Origin::kUser), -1, budget));
+    FACET_ASSIGN(out, Replace(out, MarkedString(std::string(entity), Origin::kUser),
+                              MarkedString(std::string(character), Origin::kUser), -1, budget));
   }
   return Value::String(std::move(out));
 }
 
 Result<Value> FileSize(Interpreter&, const Value& input, const Arguments& arguments) {
   FACET_ASSIGN(const Bound bound, Bound::Bind("filesizeformat", arguments, {"binary"}, 0));
-  const std::optional<double> parsed = input.is_string() ? ParseFloat(input.as_string()) : (input.is_number() ? std::optional<double>(input.as_double()) : std::nullopt);
+  const std::optional<double> parsed =
+      input.is_string()
+          ? ParseFloat(input.as_string())
+          : (input.is_number() ? std::optional<double>(input.as_double()) : std::nullopt);
   if (!parsed.has_value()) {
     return Refuse("", fmt::format("filesizeformat of a {}", input.TypeName()), "a number");
   }
   const bool is_binary = bound.Bool(0);
   const double base = is_binary ? 1024 : 1000;
-  const auto result = [](std::string text) { return Value::String(std::move(text), Origin::kTemplate); };
+  const auto result = [](std::string text) {
+    return Value::String(std::move(text), Origin::kTemplate);
+  };
   if (*parsed == 1) {
     return result("1 Byte");
   }
@@ -334,11 +367,15 @@ Result<Value> FileSize(Interpreter&, const Value& input, const Arguments& argume
     ++prefix;
   }
   const char letter = prefix == 0 && is_binary ? 'K' : kPrefixes[prefix];
-  return result(fmt::format("{} {}{}", FixedDigits(base * *parsed / unit, 1), letter, is_binary ? "iB" : "B"));
+  return result(fmt::format("{} {}{}", FixedDigits(base * *parsed / unit, 1), letter,
+                            is_binary ? "iB" : "B"));
 }
 
-Result<Value> ToJsonFilter(Interpreter& interpreter, const Value& input, const Arguments& arguments) {
-  FACET_ASSIGN(const Bound bound, Bound::Bind("tojson", arguments, {"ensure_ascii", "indent", "separators", "sort_keys"}, 0));
+Result<Value> ToJsonFilter(Interpreter& interpreter, const Value& input,
+                           const Arguments& arguments) {
+  FACET_ASSIGN(
+      const Bound bound,
+      Bound::Bind("tojson", arguments, {"ensure_ascii", "indent", "separators", "sort_keys"}, 0));
   Budget& budget = interpreter.budget();
   JsonStyle style;
   style.is_ascii = bound.Bool(0);
@@ -354,7 +391,8 @@ Result<Value> ToJsonFilter(Interpreter& interpreter, const Value& input, const A
   }
   if (bound.is_set(2)) {
     FACET_ASSIGN(const SequencePtr separators, Iterate(bound[2], budget));
-    if (separators->size() != 2 || !separators->items()[0].is_string() || !separators->items()[1].is_string()) {
+    if (separators->size() != 2 || !separators->items()[0].is_string() ||
+        !separators->items()[1].is_string()) {
       return Refuse("", "separators of another form", "two strings");
     }
     style.item_separator = separators->items()[0].as_text()->marked;
@@ -395,7 +433,9 @@ FilterFunction FindTextFilter(std::string_view name) {
       {"wordcount", WordCount},
       {"xmlattr", XmlAttributes},
   };
-  const auto* found = std::lower_bound(std::begin(kFilters), std::end(kFilters), name, [](const Row& row, std::string_view wanted) { return row.name < wanted; });
+  const auto* found =
+      std::lower_bound(std::begin(kFilters), std::end(kFilters), name,
+                       [](const Row& row, std::string_view wanted) { return row.name < wanted; });
   return found != std::end(kFilters) && found->name == name ? found->filter : nullptr;
 }
 

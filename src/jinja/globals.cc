@@ -23,22 +23,27 @@ Result<Value> Range(Interpreter& interpreter, const Arguments& arguments) {
 }
 
 /// dict(mapping or pairs, name=value, ...)
-Result<std::vector<Dict::Entry>> DictEntries(Interpreter& interpreter, const Arguments& arguments, std::string_view function) {
+Result<std::vector<Dict::Entry>> DictEntries(Interpreter& interpreter, const Arguments& arguments,
+                                             std::string_view function) {
   if (arguments.positional.size() > 1) {
-    return Refuse("", fmt::format("{}() with {} positional arguments", function, arguments.positional.size()), "at most 1");
+    return Refuse(
+        "", fmt::format("{}() with {} positional arguments", function, arguments.positional.size()),
+        "at most 1");
   }
   std::vector<Dict::Entry> entries;
   if (!arguments.positional.empty()) {
     const Value& source = arguments.positional[0];
     if (source.is_dict()) {
-      FACET_RETURN_IF_ERROR(interpreter.budget().Make(source.as_dict().size() * sizeof(Dict::Entry)));
+      FACET_RETURN_IF_ERROR(
+          interpreter.budget().Make(source.as_dict().size() * sizeof(Dict::Entry)));
       entries = source.as_dict().entries();
     } else {
       FACET_ASSIGN(const SequencePtr pairs, Iterate(source, interpreter.budget()));
       for (const Value& pair : pairs->items()) {
         FACET_ASSIGN(const SequencePtr parts, Iterate(pair, interpreter.budget()));
         if (parts->size() != 2) {
-          return Refuse("", fmt::format("an item of {} values in {}()", parts->size(), function), "pairs");
+          return Refuse("", fmt::format("an item of {} values in {}()", parts->size(), function),
+                        "pairs");
         }
         entries.emplace_back(parts->items()[0], parts->items()[1]);
       }
@@ -63,10 +68,12 @@ Result<Value> MakeNamespace(Interpreter& interpreter, const Arguments& arguments
   std::shared_ptr<Namespace> space = interpreter.NewNamespace();
   for (const auto& [key, value] : unique.as_dict().entries()) {
     if (!key.is_string()) {
-      return Refuse("", fmt::format("an attribute name of type {} in namespace()", key.TypeName()), "strings");
+      return Refuse("", fmt::format("an attribute name of type {} in namespace()", key.TypeName()),
+                    "strings");
     }
     if (!key.as_string().empty() && key.as_string().front() == '_') {
-      return Refuse("", fmt::format("the attribute \"{}\" of a namespace", key.as_string()), "a name without leading underscore");
+      return Refuse("", fmt::format("the attribute \"{}\" of a namespace", key.as_string()),
+                    "a name without leading underscore");
     }
     space->attributes.emplace_back(key.as_string(), value);
   }
@@ -89,7 +96,8 @@ Result<Value> StrftimeNow(Interpreter& interpreter, const Arguments& arguments) 
   }
   constexpr size_t kMaxSize = 4096;
   if (format->text().size() > kMaxSize / 16) {
-    return Refuse("", fmt::format("a time format of {} bytes", format->text().size()), fmt::format("at most {}", kMaxSize / 16));
+    return Refuse("", fmt::format("a time format of {} bytes", format->text().size()),
+                  fmt::format("at most {}", kMaxSize / 16));
   }
   // The blank tells an empty result from one that does not fit.
   const std::string padded = format->text() + " ";
@@ -97,10 +105,12 @@ Result<Value> StrftimeNow(Interpreter& interpreter, const Arguments& arguments) 
   // NOLINTNEXTLINE(clang-diagnostic-format-nonliteral): the template chooses the format
   const size_t size = std::strftime(out.data(), out.size(), padded.c_str(), &parts);
   if (size == 0) {
-    return Refuse("", "a time format with a long result", fmt::format("at most {} bytes", kMaxSize));
+    return Refuse("", "a time format with a long result",
+                  fmt::format("at most {} bytes", kMaxSize));
   }
   out.resize(size - 1);
-  return Value::String(std::move(out), format->marked.empty() ? Origin::kTemplate : format->marked.OriginAt(0));
+  return Value::String(std::move(out),
+                       format->marked.empty() ? Origin::kTemplate : format->marked.OriginAt(0));
 }
 
 Result<Value> MakeCycler(Interpreter& interpreter, const Arguments& arguments) {
@@ -137,30 +147,36 @@ BuiltinFunction FindGlobal(std::string_view name) {
                                      {"cycler", MakeCycler},
                                      {"joiner", MakeJoiner},
                                      {"lipsum", Lipsum}};
-  const auto* found = std::find_if(std::begin(kGlobals), std::end(kGlobals), [name](const Row& row) { return row.name == name; });
+  const auto* found = std::find_if(std::begin(kGlobals), std::end(kGlobals),
+                                   [name](const Row& row) { return row.name == name; });
   return found == std::end(kGlobals) ? nullptr : found->function;
 }
 
-Result<Bound> Bound::Bind(std::string_view function, const Arguments& arguments, std::initializer_list<std::string_view> names, size_t n_required) {
+Result<Bound> Bound::Bind(std::string_view function, const Arguments& arguments,
+                          std::initializer_list<std::string_view> names, size_t n_required) {
   Bound bound;
   bound.function_ = std::string(function);
   bound.values_.resize(names.size());
   if (arguments.positional.size() > names.size()) {
-    return Refuse("", fmt::format("{}() with {} arguments", function, arguments.positional.size()), fmt::format("at most {}", names.size()));
+    return Refuse("", fmt::format("{}() with {} arguments", function, arguments.positional.size()),
+                  fmt::format("at most {}", names.size()));
   }
   for (size_t i = 0; i < arguments.positional.size(); ++i) {
     bound.values_[i] = &arguments.positional[i];
   }
   for (const auto& [name, value] : arguments.keyword) {
-    const auto index = static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+    const auto index =
+        static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
     if (index == names.size() || bound.values_[index] != nullptr) {
-      return Refuse("", fmt::format("{}() with {}argument '{}'", function, index == names.size() ? "an unknown " : "a repeated ", name));
+      return Refuse("", fmt::format("{}() with {}argument '{}'", function,
+                                    index == names.size() ? "an unknown " : "a repeated ", name));
     }
     bound.values_[index] = &value;
   }
   for (size_t i = 0; i < n_required; ++i) {
     if (bound.values_[i] == nullptr) {
-      return Refuse("", fmt::format("{}() without the argument '{}'", function, names.begin()[i]), "a value for it");
+      return Refuse("", fmt::format("{}() without the argument '{}'", function, names.begin()[i]),
+                    "a value for it");
     }
   }
   return bound;
@@ -176,14 +192,22 @@ Result<int64_t> Bound::Integer(size_t i, int64_t otherwise) const {
     return otherwise;
   }
   if (!values_[i]->is_integer()) {
-    return Refuse("", values_[i]->is_undefined() ? values_[i]->UndefinedReason() : fmt::format("{}() with a {}", function_, values_[i]->TypeName()), "an integer");
+    return Refuse("",
+                  values_[i]->is_undefined()
+                      ? values_[i]->UndefinedReason()
+                      : fmt::format("{}() with a {}", function_, values_[i]->TypeName()),
+                  "an integer");
   }
   return values_[i]->as_integer();
 }
 
 Result<TextPtr> Bound::String(size_t i) const {
   if (!(*this)[i].is_string()) {
-    return Refuse("", (*this)[i].is_undefined() ? (*this)[i].UndefinedReason() : fmt::format("{}() with a {}", function_, (*this)[i].TypeName()), "a string");
+    return Refuse("",
+                  (*this)[i].is_undefined()
+                      ? (*this)[i].UndefinedReason()
+                      : fmt::format("{}() with a {}", function_, (*this)[i].TypeName()),
+                  "a string");
   }
   return (*this)[i].as_text();
 }

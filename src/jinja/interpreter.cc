@@ -13,7 +13,8 @@
 namespace facet::jinja {
 namespace {
 
-/// Levels of recursion for each level of depth that the limits allow: a macro call takes about that many.
+/// Levels of recursion for each level of depth that the limits allow: a macro call takes about that
+/// many.
 constexpr int kLevelsPerDepth = 5;
 
 int FindSymbol(const Program& program, std::string_view name) {
@@ -45,12 +46,14 @@ void Scope::Set(int symbol, Value value) {
 }
 
 const Value* Namespace::Find(std::string_view name) const {
-  const auto found = std::find_if(attributes.begin(), attributes.end(), [name](const auto& entry) { return entry.first == name; });
+  const auto found = std::find_if(attributes.begin(), attributes.end(),
+                                  [name](const auto& entry) { return entry.first == name; });
   return found == attributes.end() ? nullptr : &found->second;
 }
 
 void Namespace::Set(std::string_view name, Value value) {
-  const auto found = std::find_if(attributes.begin(), attributes.end(), [name](const auto& entry) { return entry.first == name; });
+  const auto found = std::find_if(attributes.begin(), attributes.end(),
+                                  [name](const auto& entry) { return entry.first == name; });
   if (found != attributes.end()) {
     found->second = std::move(value);
   } else {
@@ -58,7 +61,8 @@ void Namespace::Set(std::string_view name, Value value) {
   }
 }
 
-Interpreter::ScopeHolder::ScopeHolder(Interpreter& interpreter, Scope* parent) : interpreter_(interpreter) {
+Interpreter::ScopeHolder::ScopeHolder(Interpreter& interpreter, Scope* parent)
+    : interpreter_(interpreter) {
   if (interpreter.free_scopes_.empty()) {
     interpreter.scopes_.push_back(std::make_unique<Scope>());
     interpreter.free_scopes_.push_back(interpreter.scopes_.back().get());
@@ -75,7 +79,8 @@ Interpreter::ScopeHolder::~ScopeHolder() {
   }
 }
 
-Interpreter::Interpreter(const Program& program, const Limits& limits, const Dict& context, int64_t now_seconds)
+Interpreter::Interpreter(const Program& program, const Limits& limits, const Dict& context,
+                         int64_t now_seconds)
     : program_(program),
       budget_(limits),
       now_seconds_(now_seconds),
@@ -96,8 +101,8 @@ Interpreter::Interpreter(const Program& program, const Limits& limits, const Dic
 }
 
 Interpreter::~Interpreter() {
-  // Namespaces may hold each other in circles and in long chains; all are still alive here, so emptying one after the
-  // other neither leaks nor recurses.
+  // Namespaces may hold each other in circles and in long chains; all are still alive here, so
+  // emptying one after the other neither leaks nor recurses.
   for (const auto& space : namespaces_) {
     space->attributes.clear();
   }
@@ -124,8 +129,10 @@ Error Interpreter::At(Position position, Error error) const {
 }
 
 Status Interpreter::Write(const MarkedString& text) {
-  if (text.size() > budget_.limits().max_output_bytes - std::min(out_->size(), budget_.limits().max_output_bytes)) {
-    return Refuse("", "too much output", fmt::format("at most {} bytes", budget_.limits().max_output_bytes));
+  if (text.size() > budget_.limits().max_output_bytes -
+                        std::min(out_->size(), budget_.limits().max_output_bytes)) {
+    return Refuse("", "too much output",
+                  fmt::format("at most {} bytes", budget_.limits().max_output_bytes));
   }
   FACET_RETURN_IF_ERROR(budget_.Scan(text.size()));
   out_->Append(text);
@@ -135,7 +142,8 @@ Status Interpreter::Write(const MarkedString& text) {
 Result<Interpreter::Flow> Interpreter::RunBody(const Body& body, Scope* scope) {
   const DepthGuard guard(levels_, budget_.limits().max_depth * kLevelsPerDepth);
   if (!guard.ok()) {
-    return Refuse("", "calls nested too deeply", fmt::format("at most {} levels", budget_.limits().max_depth * kLevelsPerDepth));
+    return Refuse("", "calls nested too deeply",
+                  fmt::format("at most {} levels", budget_.limits().max_depth * kLevelsPerDepth));
   }
   for (const StmtPtr& statement : body) {
     Result<Flow> flow = RunStatement(*statement, scope);
@@ -187,7 +195,8 @@ Result<Interpreter::Flow> Interpreter::RunStatement(const Stmt& statement, Scope
     case Stmt::Kind::kContinue:
       return Flow::kContinue;
     case Stmt::Kind::kUnsupported:
-      return Refuse("", fmt::format("the tag \"{}\"", statement.text.as_string()), "a template that needs no other one");
+      return Refuse("", fmt::format("the tag \"{}\"", statement.text.as_string()),
+                    "a template that needs no other one");
   }
   return Flow::kNext;
 }
@@ -213,7 +222,8 @@ Result<Interpreter::Flow> Interpreter::RunFor(const Stmt& statement, Scope* scop
   return RunLoop(statement, scope, iterable, 0);
 }
 
-Result<SequencePtr> Interpreter::SelectItems(const Stmt& statement, Scope* scope, SequencePtr items) {
+Result<SequencePtr> Interpreter::SelectItems(const Stmt& statement, Scope* scope,
+                                             SequencePtr items) {
   if (statement.condition == nullptr) {
     return items;
   }
@@ -230,7 +240,8 @@ Result<SequencePtr> Interpreter::SelectItems(const Stmt& statement, Scope* scope
   return std::make_shared<const Sequence>(Sequence::Kind::kList, std::move(selected));
 }
 
-Result<Interpreter::Flow> Interpreter::RunLoop(const Stmt& statement, Scope* scope, const Value& iterable, int level) {
+Result<Interpreter::Flow> Interpreter::RunLoop(const Stmt& statement, Scope* scope,
+                                               const Value& iterable, int level) {
   FACET_ASSIGN(SequencePtr all, Iterate(iterable, budget_));
   FACET_ASSIGN(const SequencePtr items, SelectItems(statement, scope, std::move(all)));
   if (items->size() == 0) {
@@ -318,7 +329,8 @@ Status Interpreter::Assign(const Target& target, Value value, Scope* scope) {
   }
   FACET_ASSIGN(const SequencePtr items, Iterate(value, budget_));
   if (items->size() != target.parts.size()) {
-    return At(target.position, Refuse("", fmt::format("{} values to unpack", items->size()), fmt::format("{}", target.parts.size())));
+    return At(target.position, Refuse("", fmt::format("{} values to unpack", items->size()),
+                                      fmt::format("{}", target.parts.size())));
   }
   for (size_t i = 0; i < items->size(); ++i) {
     FACET_RETURN_IF_ERROR(Assign(target.parts[i], items->items()[i], scope));
@@ -332,10 +344,13 @@ Status Interpreter::AssignAttribute(const Target& target, Value value, Scope* sc
     space = &globals_[static_cast<size_t>(target.symbol)];
   }
   if (!space->is_object() || space->as_object().kind != Object::Kind::kNamespace) {
-    return At(target.position, Refuse("", "cannot assign attribute on non-namespace object", "a namespace"));
+    return At(target.position,
+              Refuse("", "cannot assign attribute on non-namespace object", "a namespace"));
   }
   if (target.attribute.front() == '_') {
-    return At(target.position, Refuse("", fmt::format("the attribute \"{}\" of a namespace", target.attribute), "a name without leading underscore"));
+    return At(target.position,
+              Refuse("", fmt::format("the attribute \"{}\" of a namespace", target.attribute),
+                     "a name without leading underscore"));
   }
   static_cast<Namespace&>(space->as_object()).Set(target.attribute, std::move(value));
   return budget_.Make(sizeof(Value));
@@ -351,13 +366,15 @@ ObjectPtr Interpreter::NewMacro(const MacroDefinition& definition, Scope* scope)
 Result<Value> Interpreter::CallMacro(const Macro& macro, const Arguments& arguments) {
   const DepthGuard guard(calls_, budget_.limits().max_depth);
   if (!guard.ok()) {
-    return Refuse("", "calls nested too deeply", fmt::format("at most {}", budget_.limits().max_depth));
+    return Refuse("", "calls nested too deeply",
+                  fmt::format("at most {}", budget_.limits().max_depth));
   }
   ScopeHolder inner(*this, macro.scope);
   FACET_RETURN_IF_ERROR(budget_.Make(sizeof(Scope)));
   FACET_RETURN_IF_ERROR(BindParameters(macro, arguments, inner.get()));
   MarkedString text;
-  FACET_ASSIGN([[maybe_unused]] const Flow flow, Capture(macro.definition->body, inner.get(), text));
+  FACET_ASSIGN([[maybe_unused]] const Flow flow,
+               Capture(macro.definition->body, inner.get(), text));
   return Value::String(std::move(text));
 }
 
@@ -378,7 +395,8 @@ Status Interpreter::BindParameters(const Macro& macro, const Arguments& argument
   for (size_t i = 0; i < n_parameters; ++i) {
     const auto& [symbol, name] = definition.parameters[i];
     has_caller = has_caller || name == "caller";
-    const Value* given = i < arguments.positional.size() ? &arguments.positional[i] : take_keyword(name);
+    const Value* given =
+        i < arguments.positional.size() ? &arguments.positional[i] : take_keyword(name);
     const size_t n_plain = n_parameters - definition.defaults.size();
     if (given != nullptr) {
       scope->Set(symbol, *given);
@@ -396,22 +414,28 @@ Status Interpreter::BindParameters(const Macro& macro, const Arguments& argument
   std::vector<Dict::Entry> rest_keyword;
   for (size_t i = 0; i < is_used.size(); ++i) {
     if (!is_used[i]) {
-      rest_keyword.emplace_back(Value::String(arguments.keyword[i].first, Origin::kTemplate), arguments.keyword[i].second);
+      rest_keyword.emplace_back(Value::String(arguments.keyword[i].first, Origin::kTemplate),
+                                arguments.keyword[i].second);
     }
   }
   if (!rest_keyword.empty() && !definition.uses_kwargs) {
-    return Refuse("", fmt::format("macro '{}' takes no keyword argument '{}'", definition.name, rest_keyword.front().first.as_string()));
+    return Refuse("", fmt::format("macro '{}' takes no keyword argument '{}'", definition.name,
+                                  rest_keyword.front().first.as_string()));
   }
   if (arguments.positional.size() > n_parameters && !definition.uses_varargs) {
-    return Refuse("", fmt::format("macro '{}' takes not more than {} argument(s)", definition.name, n_parameters));
+    return Refuse("", fmt::format("macro '{}' takes not more than {} argument(s)", definition.name,
+                                  n_parameters));
   }
   if (definition.uses_kwargs) {
     FACET_ASSIGN(Value rest, MakeDict(std::move(rest_keyword), budget_));
     scope->Set(kwargs_symbol_, std::move(rest));
   }
   if (definition.uses_varargs) {
-    const auto begin = arguments.positional.begin() + static_cast<std::ptrdiff_t>(std::min(n_parameters, arguments.positional.size()));
-    FACET_ASSIGN(Value rest, MakeTuple(std::vector<Value>(begin, arguments.positional.end()), budget_));
+    const auto begin =
+        arguments.positional.begin() +
+        static_cast<std::ptrdiff_t>(std::min(n_parameters, arguments.positional.size()));
+    FACET_ASSIGN(Value rest,
+                 MakeTuple(std::vector<Value>(begin, arguments.positional.end()), budget_));
     scope->Set(varargs_symbol_, std::move(rest));
   }
   return {};
@@ -422,15 +446,20 @@ Result<Value> Interpreter::CallLoop(const Loop& loop, const Arguments& arguments
     return Refuse("", "a call of a loop that is not recursive", "\"recursive\" in the for tag");
   }
   if (arguments.positional.size() != 1 || !arguments.keyword.empty()) {
-    return Refuse("", fmt::format("loop() with {} arguments", arguments.positional.size() + arguments.keyword.size()), "1");
+    return Refuse("",
+                  fmt::format("loop() with {} arguments",
+                              arguments.positional.size() + arguments.keyword.size()),
+                  "1");
   }
   const DepthGuard guard(calls_, budget_.limits().max_depth);
   if (!guard.ok()) {
-    return Refuse("", "calls nested too deeply", fmt::format("at most {}", budget_.limits().max_depth));
+    return Refuse("", "calls nested too deeply",
+                  fmt::format("at most {}", budget_.limits().max_depth));
   }
   MarkedString text;
   const Scoped<MarkedString*> redirect(out_, &text);
-  FACET_ASSIGN([[maybe_unused]] const Flow flow, RunLoop(*loop.statement, loop.scope, arguments.positional[0], loop.level0 + 1));
+  FACET_ASSIGN([[maybe_unused]] const Flow flow,
+               RunLoop(*loop.statement, loop.scope, arguments.positional[0], loop.level0 + 1));
   FACET_RETURN_IF_ERROR(budget_.Make(text.memory()));
   return Value::String(std::move(text));
 }

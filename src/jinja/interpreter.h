@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks the tree of a template and writes its text. One object per rendering: it owns every scope and every namespace
-// until the end, so macros and namespaces may refer to each other freely. Errors made below (filters, comparisons)
-// carry no place; the node being evaluated adds it.
+// Walks the tree of a template and writes its text. One object per rendering: it owns every scope
+// and every namespace until the end, so macros and namespaces may refer to each other freely.
+// Errors made below (filters, comparisons) carry no place; the node being evaluated adds it.
 #pragma once
 
 #include <memory>
@@ -17,8 +17,8 @@
 
 namespace facet::jinja {
 
-/// The variables of one block, macro call or round of a loop; looked up outwards. A scope that a macro remembers lives
-/// until the end of the rendering, others are used again.
+/// The variables of one block, macro call or round of a loop; looked up outwards. A scope that a
+/// macro remembers lives until the end of the rendering, others are used again.
 class Scope {
  public:
   [[nodiscard]] const Value* Find(int symbol) const;
@@ -32,7 +32,8 @@ class Scope {
 class Interpreter {
  public:
   /// `program` must outlive the interpreter. `context` holds the variables by name.
-  Interpreter(const Program& program, const Limits& limits, const Dict& context, int64_t now_seconds);
+  Interpreter(const Program& program, const Limits& limits, const Dict& context,
+              int64_t now_seconds);
   ~Interpreter();
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
@@ -109,7 +110,8 @@ class Interpreter {
   const Program& program_;
   Budget budget_;
   int64_t now_seconds_;
-  std::vector<Value> globals_;  ///< by symbol: the context's variable, else the built-in function, else undefined
+  std::vector<Value>
+      globals_;  ///< by symbol: the context's variable, else the built-in function, else undefined
   int loop_symbol_;
   int caller_symbol_;
   int varargs_symbol_;

@@ -30,13 +30,17 @@ std::string NormalizeNewlines(std::string_view source) {
 }
 
 bool IsDigitOf(char c, int base) {
-  const int digit = c >= '0' && c <= '9' ? c - '0' : (c >= 'a' && c <= 'f' ? c - 'a' + 10 : (c >= 'A' && c <= 'F' ? c - 'A' + 10 : 99));
+  const int digit =
+      c >= '0' && c <= '9'
+          ? c - '0'
+          : (c >= 'a' && c <= 'f' ? c - 'a' + 10 : (c >= 'A' && c <= 'F' ? c - 'A' + 10 : 99));
   return digit < base;
 }
 
 class Lexer {
  public:
-  Lexer(std::string_view source, const std::string& name) : name_(name), source_(NormalizeNewlines(source)), text_(source_) {}
+  Lexer(std::string_view source, const std::string& name)
+      : name_(name), source_(NormalizeNewlines(source)), text_(source_) {}
 
   Result<std::vector<Token>> Run() {
     while (at_ < text_.size()) {
@@ -61,7 +65,9 @@ class Lexer {
       }
       const char kind = text_[i + 1];
       if (kind == '{' || kind == '%' || kind == '#') {
-        const char sign = i + 2 < text_.size() && (text_[i + 2] == '-' || text_[i + 2] == '+') ? text_[i + 2] : '\0';
+        const char sign = i + 2 < text_.size() && (text_[i + 2] == '-' || text_[i + 2] == '+')
+                              ? text_[i + 2]
+                              : '\0';
         return {i, kind, sign};
       }
     }
@@ -90,7 +96,8 @@ class Lexer {
       }
     }
     const bool is_block = opening.kind == '%';
-    tokens_.push_back({is_block ? Token::Kind::kBlockBegin : Token::Kind::kVariableBegin, start, ""});
+    tokens_.push_back(
+        {is_block ? Token::Kind::kBlockBegin : Token::Kind::kVariableBegin, start, ""});
     return LexTag(is_block);
   }
 
@@ -135,7 +142,9 @@ class Lexer {
     return at;
   }
 
-  [[nodiscard]] bool StartsWith(size_t at, std::string_view prefix) const { return text_.substr(at, prefix.size()) == prefix; }
+  [[nodiscard]] bool StartsWith(size_t at, std::string_view prefix) const {
+    return text_.substr(at, prefix.size()) == prefix;
+  }
 
   /// After "{%" and its sign: the end of "raw %}", or 0.
   [[nodiscard]] size_t MatchRawBegin() const {
@@ -150,7 +159,8 @@ class Lexer {
     return StartsWith(at, "%}") ? at + 2 : 0;
   }
 
-  /// At "X}" or "-X}" or "+X}" where X is % or #: the end of it with the white space it takes, or 0.
+  /// At "X}" or "-X}" or "+X}" where X is % or #: the end of it with the white space it takes, or
+  /// 0.
   [[nodiscard]] size_t MatchClosing(size_t at, char kind) const {
     const std::array<char, 2> closing = {kind, '}'};
     const std::string_view close(closing.data(), closing.size());
@@ -177,8 +187,12 @@ class Lexer {
   }
 
   Status LexRaw(Position start) {
-    for (size_t open = text_.find("{%", at_); open != std::string_view::npos; open = text_.find("{%", open + 2)) {
-      const char sign = open + 2 < text_.size() && (text_[open + 2] == '-' || text_[open + 2] == '+') ? text_[open + 2] : '\0';
+    for (size_t open = text_.find("{%", at_); open != std::string_view::npos;
+         open = text_.find("{%", open + 2)) {
+      const char sign =
+          open + 2 < text_.size() && (text_[open + 2] == '-' || text_[open + 2] == '+')
+              ? text_[open + 2]
+              : '\0';
       size_t at = SkipSpace(open + (sign != 0 ? 3 : 2));
       if (!StartsWith(at, "endraw")) {
         continue;
@@ -270,19 +284,24 @@ class Lexer {
     size_t end = at_ + 1;
     bool is_float = false;
     const char second = end < text_.size() ? static_cast<char>(text_[end] | 0x20) : '\0';
-    const int base = text_[at_] != '0' ? 10 : (second == 'x' ? 16 : (second == 'o' ? 8 : (second == 'b' ? 2 : 10)));
+    const int base = text_[at_] != '0'
+                         ? 10
+                         : (second == 'x' ? 16 : (second == 'o' ? 8 : (second == 'b' ? 2 : 10)));
     if (base != 10 && SkipDigits(end + 1, base) > end + 1) {
       end = SkipDigits(end + 1, base);
     } else {
       end = SkipDigits(at_, 10);
       // After a dot digits are an index ("d.1.5" is d[1][5]), so a fraction there is none.
       const bool is_index = at_ > 0 && text_[at_ - 1] == '.';
-      if (const size_t fraction = end + 1; !is_index && StartsWith(end, ".") && fraction < text_.size() && IsDigitOf(text_[fraction], 10)) {
+      if (const size_t fraction = end + 1; !is_index && StartsWith(end, ".") &&
+                                           fraction < text_.size() &&
+                                           IsDigitOf(text_[fraction], 10)) {
         end = SkipDigits(fraction, 10);
         is_float = true;
       }
       if (!is_index && end < text_.size() && (text_[end] | 0x20) == 'e') {
-        const size_t exponent = end + (StartsWith(end + 1, "+") || StartsWith(end + 1, "-") ? 2 : 1);
+        const size_t exponent =
+            end + (StartsWith(end + 1, "+") || StartsWith(end + 1, "-") ? 2 : 1);
         if (exponent < text_.size() && IsDigitOf(text_[exponent], 10)) {
           end = SkipDigits(exponent, 10);
           is_float = true;
@@ -290,7 +309,8 @@ class Lexer {
       }
       if (!is_float && text_[at_] == '0') {  // "012" is 0 and then 12
         end = at_ + 1;
-        while (end < text_.size() && (text_[end] == '0' || (text_[end] == '_' && StartsWith(end + 1, "0")))) {
+        while (end < text_.size() &&
+               (text_[end] == '0' || (text_[end] == '_' && StartsWith(end + 1, "0")))) {
           ++end;
         }
       }
@@ -302,19 +322,23 @@ class Lexer {
   }
 
   Status LexOperator(std::string& open_brackets) {
-    static constexpr std::string_view kOperators[] = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[", "]",
-                                                      "(",  ")",  "{",  "}",  ">",  "<",  "=", ".", ":", "|", ",", ";"};
-    const auto* found = std::find_if(std::begin(kOperators), std::end(kOperators), [this](std::string_view op) { return StartsWith(at_, op); });
+    static constexpr std::string_view kOperators[] = {
+        "//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[",
+        "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ",", ";"};
+    const auto* found = std::find_if(std::begin(kOperators), std::end(kOperators),
+                                     [this](std::string_view op) { return StartsWith(at_, op); });
     if (found == std::end(kOperators)) {
       const auto size = static_cast<size_t>(DecodeUtf8(text_.substr(at_, 4)).size);
-      return Fail(Here(), fmt::format("unexpected character \"{}\"", text_.substr(at_, size)), "an expression");
+      return Fail(Here(), fmt::format("unexpected character \"{}\"", text_.substr(at_, size)),
+                  "an expression");
     }
     const char c = found->front();
     if (c == '(' || c == '[' || c == '{') {
       open_brackets.push_back(c == '(' ? ')' : (c == '[' ? ']' : '}'));
     } else if (c == ')' || c == ']' || c == '}') {
       if (open_brackets.empty() || open_brackets.back() != c) {
-        return Fail(Here(), fmt::format("unexpected \"{}\"", c), open_brackets.empty() ? "" : fmt::format("\"{}\"", open_brackets.back()));
+        return Fail(Here(), fmt::format("unexpected \"{}\"", c),
+                    open_brackets.empty() ? "" : fmt::format("\"{}\"", open_brackets.back()));
       }
       open_brackets.pop_back();
     }
@@ -375,22 +399,29 @@ class Lexer {
     const Utf8Step step = DecodeUtf8(text_.substr(at, 4));
     if (step.character >= 0x80) {
       // Jinja escapes such a character before it unescapes, so the backslash loses its own.
-      value += step.character < 0x100 ? fmt::format("x{:02x}", static_cast<uint32_t>(step.character))
-                                      : (step.character < 0x10000 ? fmt::format("u{:04x}", static_cast<uint32_t>(step.character))
-                                                                  : fmt::format("U{:08x}", static_cast<uint32_t>(step.character)));
+      value += step.character < 0x100
+                   ? fmt::format("x{:02x}", static_cast<uint32_t>(step.character))
+                   : (step.character < 0x10000
+                          ? fmt::format("u{:04x}", static_cast<uint32_t>(step.character))
+                          : fmt::format("U{:08x}", static_cast<uint32_t>(step.character)));
       at += static_cast<size_t>(step.size);
     }
     return {};
   }
 
-  Status AppendNumbered(size_t& at, size_t begin, size_t least, size_t most, int base, std::string& value) {
+  Status AppendNumbered(size_t& at, size_t begin, size_t least, size_t most, int base,
+                        std::string& value) {
     size_t end = begin;
     while (end < text_.size() && end - begin < most && IsDigitOf(text_[end], base)) {
       ++end;
     }
-    const auto number = static_cast<char32_t>(end - begin >= least ? std::stoul(std::string(text_.substr(begin, end - begin)), nullptr, base) : 0x110000);
+    const auto number = static_cast<char32_t>(
+        end - begin >= least
+            ? std::stoul(std::string(text_.substr(begin, end - begin)), nullptr, base)
+            : 0x110000);
     if (number >= 0x110000) {
-      return Fail(Here(), "a broken escape in a string", fmt::format("{} digits of a code point", most));
+      return Fail(Here(), "a broken escape in a string",
+                  fmt::format("{} digits of a code point", most));
     }
     // Half of a surrogate pair has no place in UTF-8.
     AppendUtf8(value, number >= 0xD800 && number < 0xE000 ? kReplacementCharacter : number);
@@ -404,9 +435,12 @@ class Lexer {
     }
   }
 
-  void Emit(Token::Kind kind, std::string text) { tokens_.push_back({kind, Here(), std::move(text)}); }
+  void Emit(Token::Kind kind, std::string text) {
+    tokens_.push_back({kind, Here(), std::move(text)});
+  }
 
-  /// The position of at_. Calls go forward through the text, so counting continues from the last one.
+  /// The position of at_. Calls go forward through the text, so counting continues from the last
+  /// one.
   Position Here() {
     for (; counted_ < at_; ++counted_) {
       if (text_[counted_] == '\n') {
@@ -459,6 +493,8 @@ std::string PlaceOf(const std::string& name, Position position) {
   return fmt::format("{}, line {}, column {}", name, position.line, position.column);
 }
 
-Result<std::vector<Token>> Tokenize(std::string_view source, const std::string& name) { return Lexer(source, name).Run(); }
+Result<std::vector<Token>> Tokenize(std::string_view source, const std::string& name) {
+  return Lexer(source, name).Run();
+}
 
 }  // namespace facet::jinja

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a template may cost. Templates come out of model files that nobody has checked, so every loop, every recursion
-// and every value made is counted, and the count is checked before the work or the allocation.
+// What a template may cost. Templates come out of model files that nobody has checked, so every
+// loop, every recursion and every value made is counted, and the count is checked before the work
+// or the allocation.
 #pragma once
 
 #include <cstddef>
@@ -13,23 +14,28 @@ namespace facet::jinja {
 
 struct Limits {
   int64_t max_steps = 10'000'000;  ///< nodes evaluated, plus the work inside filters
-  int max_depth = 200;             ///< nesting of expressions and statements in the text, and of calls when rendering
+  int max_depth =
+      200;  ///< nesting of expressions and statements in the text, and of calls when rendering
   size_t max_output_bytes = size_t{64} << 20;
   size_t max_template_bytes = size_t{1} << 20;
-  size_t max_value_bytes = size_t{512} << 20;  ///< all strings and lists made by one rendering, together
+  size_t max_value_bytes = size_t{512}
+                           << 20;  ///< all strings and lists made by one rendering, together
 };
 
-/// Something found when compiling that need not be an error when rendering (a call of an unknown function in a branch).
+/// Something found when compiling that need not be an error when rendering (a call of an unknown
+/// function in a branch).
 struct Finding {
   int line;
   int column;
   std::string text;
 };
 
-/// Lists and dicts may nest this deep: more than data can (base/json.h allows 200), few enough for recursion.
+/// Lists and dicts may nest this deep: more than data can (base/json.h allows 200), few enough for
+/// recursion.
 inline constexpr int kMaxNesting = 400;
 
-/// What is left of the limits during one rendering. Errors have no place yet; the evaluator adds it.
+/// What is left of the limits during one rendering. Errors have no place yet; the evaluator adds
+/// it.
 class Budget {
  public:
   explicit Budget(const Limits& limits) : limits_(limits), steps_left_(limits.max_steps) {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text that remembers, for every byte, whether the template wrote it or the caller's data did. The tokenizer parses
-// control tokens only in what the template wrote, so a user who types "<|turn>" stays a user who typed it.
+// Text that remembers, for every byte, whether the template wrote it or the caller's data did. The
+// tokenizer parses control tokens only in what the template wrote, so a user who types "<|turn>"
+// stays a user who typed it.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +23,9 @@ struct Run {
 
 std::string JoinRuns(const std::vector<Run>& runs);
 
-/// UTF-8 text with origins: there are two of them, so the first one and the places where it changes say everything.
-/// Costs nothing beyond the text when all of it has one origin. Positions are bytes.
+/// UTF-8 text with origins: there are two of them, so the first one and the places where it changes
+/// say everything. Costs nothing beyond the text when all of it has one origin. Positions are
+/// bytes.
 class MarkedString {
  public:
   MarkedString() = default;
@@ -46,7 +48,9 @@ class MarkedString {
   [[nodiscard]] std::vector<Run> Runs() const;
 
  private:
-  static Origin Other(Origin origin) { return origin == Origin::kUser ? Origin::kTemplate : Origin::kUser; }
+  static Origin Other(Origin origin) {
+    return origin == Origin::kUser ? Origin::kTemplate : Origin::kUser;
+  }
   [[nodiscard]] Origin AfterSwitches(size_t n) const { return n % 2 == 0 ? first_ : Other(first_); }
 
   std::string text_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Methods of lists, dicts, numbers and Jinja's own objects. Those of strings are in methods_text.cc.
+// Methods of lists, dicts, numbers and Jinja's own objects. Those of strings are in
+// methods_text.cc.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +16,9 @@ namespace {
 
 using Names = std::initializer_list<std::string_view>;
 
-bool IsOneOf(std::string_view name, Names names) { return std::find(names.begin(), names.end(), name) != names.end(); }
+bool IsOneOf(std::string_view name, Names names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 Result<Value> DictView(const Dict& dict, Sequence::Kind kind, Budget& budget) {
   std::vector<Value> items;
@@ -31,7 +34,8 @@ Result<Value> DictView(const Dict& dict, Sequence::Kind kind, Budget& budget) {
   return MakeSequence(kind, std::move(items), budget);
 }
 
-Result<Value> CallDictMethod(Interpreter& interpreter, const Value& self, std::string_view name, const Arguments& arguments) {
+Result<Value> CallDictMethod(Interpreter& interpreter, const Value& self, std::string_view name,
+                             const Arguments& arguments) {
   const Dict& dict = self.as_dict();
   Budget& budget = interpreter.budget();
   if (name == "get") {
@@ -45,10 +49,15 @@ Result<Value> CallDictMethod(Interpreter& interpreter, const Value& self, std::s
   if (name == "copy") {
     return self;
   }
-  return DictView(dict, name == "items" ? Sequence::Kind::kItems : (name == "keys" ? Sequence::Kind::kKeys : Sequence::Kind::kValues), budget);
+  return DictView(dict,
+                  name == "items"
+                      ? Sequence::Kind::kItems
+                      : (name == "keys" ? Sequence::Kind::kKeys : Sequence::Kind::kValues),
+                  budget);
 }
 
-Result<Value> CallSequenceMethod(Interpreter& interpreter, const Value& self, std::string_view name, const Arguments& arguments) {
+Result<Value> CallSequenceMethod(Interpreter& interpreter, const Value& self, std::string_view name,
+                                 const Arguments& arguments) {
   if (name == "copy") {
     FACET_ASSIGN([[maybe_unused]] const Bound none, Bound::Bind(name, arguments, {}, 0));
     return self;
@@ -69,7 +78,8 @@ Result<Value> CallSequenceMethod(Interpreter& interpreter, const Value& self, st
   return Value::Integer(count);
 }
 
-Result<Value> CallLoopMethod(Interpreter& interpreter, Loop& loop, std::string_view name, const Arguments& arguments) {
+Result<Value> CallLoopMethod(Interpreter& interpreter, Loop& loop, std::string_view name,
+                             const Arguments& arguments) {
   if (name == "cycle") {
     if (arguments.positional.empty()) {
       return Refuse("", "no items for cycling given");
@@ -79,10 +89,12 @@ Result<Value> CallLoopMethod(Interpreter& interpreter, Loop& loop, std::string_v
   FACET_ASSIGN(const Value now, MakeTuple(arguments.positional, interpreter.budget()));
   bool is_same = loop.has_changed && loop.last_changed.size() == arguments.positional.size();
   for (size_t i = 0; is_same && i < arguments.positional.size(); ++i) {
-    FACET_ASSIGN(is_same, Equal(loop.last_changed[i], arguments.positional[i], interpreter.budget()));
+    FACET_ASSIGN(is_same,
+                 Equal(loop.last_changed[i], arguments.positional[i], interpreter.budget()));
   }
   // What a loop holds may not grow beyond its own depth, or chains of loops could be built.
-  const bool is_flat = std::all_of(arguments.positional.begin(), arguments.positional.end(), [](const Value& value) { return !value.is_object(); });
+  const bool is_flat = std::all_of(arguments.positional.begin(), arguments.positional.end(),
+                                   [](const Value& value) { return !value.is_object(); });
   if (!is_flat) {
     return Refuse("", "loop.changed() of a function or namespace", "data");
   }
@@ -91,7 +103,8 @@ Result<Value> CallLoopMethod(Interpreter& interpreter, Loop& loop, std::string_v
   return Value::Bool(!is_same);
 }
 
-Result<Value> CallObjectMethod(Interpreter& interpreter, Object& object, std::string_view name, const Arguments& arguments) {
+Result<Value> CallObjectMethod(Interpreter& interpreter, Object& object, std::string_view name,
+                               const Arguments& arguments) {
   if (object.kind == Object::Kind::kLoop) {
     return CallLoopMethod(interpreter, static_cast<Loop&>(object), name, arguments);
   }
@@ -116,7 +129,8 @@ bool HasMethod(const Value& value, std::string_view name) {
     case Value::Kind::kDict:
       return IsOneOf(name, {"get", "items", "keys", "values", "copy"});
     case Value::Kind::kSequence:
-      return (value.as_sequence().has_index() && IsOneOf(name, {"index", "count"})) || (value.as_sequence().is_list() && name == "copy");
+      return (value.as_sequence().has_index() && IsOneOf(name, {"index", "count"})) ||
+             (value.as_sequence().is_list() && name == "copy");
     case Value::Kind::kFloat:
       return name == "is_integer";
     case Value::Kind::kObject:
@@ -130,10 +144,12 @@ bool HasUnsafeMethod(const Value& value, std::string_view name) {
   if (value.is_dict()) {
     return IsOneOf(name, {"clear", "pop", "popitem", "setdefault", "update"});
   }
-  return value.is_sequence() && value.as_sequence().is_list() && IsOneOf(name, {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"});
+  return value.is_sequence() && value.as_sequence().is_list() &&
+         IsOneOf(name, {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"});
 }
 
-Result<Value> CallMethod(Interpreter& interpreter, const Value& self, std::string_view name, const Arguments& arguments) {
+Result<Value> CallMethod(Interpreter& interpreter, const Value& self, std::string_view name,
+                         const Arguments& arguments) {
   switch (self.kind()) {
     case Value::Kind::kString:
       return CallStringMethod(interpreter, self, name, arguments);

@@ -41,10 +41,12 @@ Result<Value> StripMethod(const MethodCall& call) {
   std::optional<std::string> set;
   if (bound.is_set(0)) {
     FACET_ASSIGN(const TextPtr chars, bound.String(0));
-    FACET_RETURN_IF_ERROR(call.budget().Step(call.text().size() / 64 * (chars->text().size() / 64)));
+    FACET_RETURN_IF_ERROR(
+        call.budget().Step(call.text().size() / 64 * (chars->text().size() / 64)));
     set = chars->text();
   }
-  return MakeString(Strip(call.self->marked, set, {call.name != "rstrip", call.name != "lstrip"}), call.budget());
+  return MakeString(Strip(call.self->marked, set, {call.name != "rstrip", call.name != "lstrip"}),
+                    call.budget());
 }
 
 Result<Value> PiecesAsList(const MethodCall& call, const Pieces& pieces) {
@@ -93,43 +95,56 @@ Result<Value> PartitionMethod(const MethodCall& call) {
   }
   const bool from_right = call.name == "rpartition";
   FACET_RETURN_IF_ERROR(PayForSearch(call, separator->text(), from_right));
-  const size_t found = from_right ? call.text().rfind(separator->text()) : FindText(call.text(), separator->text(), 0);
+  const size_t found = from_right ? call.text().rfind(separator->text())
+                                  : FindText(call.text(), separator->text(), 0);
   const Value empty = Value::String("", Origin::kTemplate);
   if (found == std::string_view::npos) {
     const Value all = Value::Of(call.self);
-    return from_right ? MakeTuple({empty, empty, all}, call.budget()) : MakeTuple({all, empty, empty}, call.budget());
+    return from_right ? MakeTuple({empty, empty, all}, call.budget())
+                      : MakeTuple({all, empty, empty}, call.budget());
   }
   FACET_ASSIGN(Value before, MakeString(call.self->marked.Substring(0, found), call.budget()));
-  FACET_ASSIGN(Value after, MakeString(call.self->marked.Substring(found + separator->text().size(), call.text().size()), call.budget()));
+  FACET_ASSIGN(Value after, MakeString(call.self->marked.Substring(found + separator->text().size(),
+                                                                   call.text().size()),
+                                       call.budget()));
   return MakeTuple({std::move(before), Value::Of(separator), std::move(after)}, call.budget());
 }
 
 Result<Value> ReplaceMethod(const MethodCall& call) {
-  FACET_ASSIGN(const Bound bound, Bound::Bind(call.name, call.arguments, {"old", "new", "count"}, 2));
+  FACET_ASSIGN(const Bound bound,
+               Bound::Bind(call.name, call.arguments, {"old", "new", "count"}, 2));
   FACET_ASSIGN(const TextPtr old_text, bound.String(0));
   FACET_ASSIGN(const TextPtr new_text, bound.String(1));
   FACET_ASSIGN(const int64_t limit, bound.Integer(2, -1));
   FACET_RETURN_IF_ERROR(call.budget().Scan(call.text().size()));
-  FACET_ASSIGN(MarkedString text, Replace(call.self->marked, old_text->marked, new_text->marked, limit, call.budget()));
+  FACET_ASSIGN(MarkedString text, Replace(call.self->marked, old_text->marked, new_text->marked,
+                                          limit, call.budget()));
   return Value::String(std::move(text));
 }
 
-/// The bytes [first, second) that the optional arguments start and end leave of the text; false when start is behind the end.
-Result<bool> Window(const MethodCall& call, const Bound& bound, size_t index, std::pair<size_t, size_t>& window) {
+/// The bytes [first, second) that the optional arguments start and end leave of the text; false
+/// when start is behind the end.
+Result<bool> Window(const MethodCall& call, const Bound& bound, size_t index,
+                    std::pair<size_t, size_t>& window) {
   const auto size = static_cast<int64_t>(call.self->n_characters);
-  FACET_ASSIGN(int64_t begin, bound.is_set(index) ? bound.Integer(index, 0) : Result<int64_t>(int64_t{0}));
-  FACET_ASSIGN(int64_t end, bound.is_set(index + 1) ? bound.Integer(index + 1, size) : Result<int64_t>(size));
+  FACET_ASSIGN(int64_t begin,
+               bound.is_set(index) ? bound.Integer(index, 0) : Result<int64_t>(int64_t{0}));
+  FACET_ASSIGN(int64_t end,
+               bound.is_set(index + 1) ? bound.Integer(index + 1, size) : Result<int64_t>(size));
   begin = begin < 0 ? std::max<int64_t>(0, begin + size) : begin;
   end = std::min(end < 0 ? std::max<int64_t>(0, end + size) : end, size);
-  window = {ByteOffset(*call.self, static_cast<size_t>(begin)), ByteOffset(*call.self, static_cast<size_t>(end))};
+  window = {ByteOffset(*call.self, static_cast<size_t>(begin)),
+            ByteOffset(*call.self, static_cast<size_t>(end))};
   return begin <= end;
 }
 
 Result<Value> FixMethod(const MethodCall& call) {
-  FACET_ASSIGN(const Bound bound, Bound::Bind(call.name, call.arguments, {"prefix", "start", "end"}, 1));
+  FACET_ASSIGN(const Bound bound,
+               Bound::Bind(call.name, call.arguments, {"prefix", "start", "end"}, 1));
   std::pair<size_t, size_t> window;
   FACET_ASSIGN(const bool is_window, Window(call, bound, 1, window));
-  const std::string_view text = call.text().substr(window.first, is_window ? window.second - window.first : 0);
+  const std::string_view text =
+      call.text().substr(window.first, is_window ? window.second - window.first : 0);
   std::vector<Value> wanted = {bound[0]};
   if (bound[0].is_sequence() && bound[0].as_sequence().is_tuple()) {
     wanted = bound[0].as_sequence().items();
@@ -137,17 +152,21 @@ Result<Value> FixMethod(const MethodCall& call) {
   bool has_one = false;
   for (const Value& fix : wanted) {
     if (!fix.is_string()) {
-      return Refuse("", fmt::format("{}() with a {}", call.name, fix.TypeName()), "a string or a tuple of strings");
+      return Refuse("", fmt::format("{}() with a {}", call.name, fix.TypeName()),
+                    "a string or a tuple of strings");
     }
     const std::string& bytes = fix.as_string();
     const bool fits = is_window && bytes.size() <= text.size();
-    has_one = has_one || (fits && (call.name == "startswith" ? text.substr(0, bytes.size()) : text.substr(text.size() - bytes.size())) == bytes);
+    has_one = has_one || (fits && (call.name == "startswith"
+                                       ? text.substr(0, bytes.size())
+                                       : text.substr(text.size() - bytes.size())) == bytes);
   }
   return Value::Bool(has_one);
 }
 
 Result<Value> FindMethod(const MethodCall& call) {
-  FACET_ASSIGN(const Bound bound, Bound::Bind(call.name, call.arguments, {"sub", "start", "end"}, 1));
+  FACET_ASSIGN(const Bound bound,
+               Bound::Bind(call.name, call.arguments, {"sub", "start", "end"}, 1));
   FACET_ASSIGN(const TextPtr wanted, bound.String(0));
   const bool from_right = call.name == "rfind" || call.name == "rindex";
   FACET_RETURN_IF_ERROR(PayForSearch(call, wanted->text(), from_right));
@@ -168,7 +187,8 @@ Result<Value> FindMethod(const MethodCall& call) {
 }
 
 Result<Value> CountMethod(const MethodCall& call) {
-  FACET_ASSIGN(const Bound bound, Bound::Bind(call.name, call.arguments, {"sub", "start", "end"}, 1));
+  FACET_ASSIGN(const Bound bound,
+               Bound::Bind(call.name, call.arguments, {"sub", "start", "end"}, 1));
   FACET_ASSIGN(const TextPtr wanted, bound.String(0));
   FACET_RETURN_IF_ERROR(PayForSearch(call, wanted->text(), false));
   std::pair<size_t, size_t> window;
@@ -181,7 +201,8 @@ Result<Value> CountMethod(const MethodCall& call) {
     return Value::Integer(static_cast<int64_t>(CountCodePoints(text.substr(window.first))) + 1);
   }
   int64_t count = 0;
-  for (size_t at = FindText(text, wanted->text(), window.first); at != std::string_view::npos; at = FindText(text, wanted->text(), at + wanted->text().size())) {
+  for (size_t at = FindText(text, wanted->text(), window.first); at != std::string_view::npos;
+       at = FindText(text, wanted->text(), at + wanted->text().size())) {
     FACET_RETURN_IF_ERROR(call.budget().Step());
     ++count;
   }
@@ -195,9 +216,12 @@ Result<Value> JoinMethod(const MethodCall& call) {
   for (size_t i = 0; i < items->size(); ++i) {
     const Value& item = items->items()[i];
     if (!item.is_string()) {
-      return Refuse("", fmt::format("sequence item {}: expected str instance, {} found", i, item.TypeName()), "strings");
+      return Refuse(
+          "", fmt::format("sequence item {}: expected str instance, {} found", i, item.TypeName()),
+          "strings");
     }
-    FACET_RETURN_IF_ERROR(call.budget().Make(item.as_text()->marked.memory() + call.self->marked.memory()));
+    FACET_RETURN_IF_ERROR(
+        call.budget().Make(item.as_text()->marked.memory() + call.self->marked.memory()));
     if (i > 0) {
       out.Append(call.self->marked);
     }
@@ -212,15 +236,16 @@ bool HoldsForAll(std::string_view text, std::string_view name) {
     const char32_t c = step.character;
     const bool is_first = at == 0;
     at += static_cast<size_t>(step.size);
-    const bool holds = name == "isalpha"     ? IsAlpha(c)
-                       : name == "isdigit"   ? IsDigit(c)
-                       : name == "isdecimal" ? IsDecimal(c)
-                       : name == "isnumeric" ? IsNumeric(c)
-                       : name == "isspace"   ? IsSpace(c)
-                       : name == "isascii"   ? c < 0x80
+    const bool holds = name == "isalpha"       ? IsAlpha(c)
+                       : name == "isdigit"     ? IsDigit(c)
+                       : name == "isdecimal"   ? IsDecimal(c)
+                       : name == "isnumeric"   ? IsNumeric(c)
+                       : name == "isspace"     ? IsSpace(c)
+                       : name == "isascii"     ? c < 0x80
                        : name == "isprintable" ? IsPrintable(c)
-                       : name == "isidentifier" ? (is_first ? IsIdentifierStart(c) : IsIdentifierPart(c))
-                                                : IsAlpha(c) || IsDecimal(c) || IsDigit(c) || IsNumeric(c);
+                       : name == "isidentifier"
+                           ? (is_first ? IsIdentifierStart(c) : IsIdentifierPart(c))
+                           : IsAlpha(c) || IsDecimal(c) || IsDigit(c) || IsNumeric(c);
     if (!holds) {
       return false;
     }
@@ -232,7 +257,10 @@ Result<Value> IsMethod(const MethodCall& call) {
   FACET_ASSIGN([[maybe_unused]] const Bound none, Bound::Bind(call.name, call.arguments, {}, 0));
   FACET_RETURN_IF_ERROR(call.budget().Step(call.text().size() / 64));
   if (call.name == "isupper" || call.name == "islower" || call.name == "istitle") {
-    return Value::Bool(HasCase(call.text(), call.name == "isupper" ? CaseKind::kUpper : (call.name == "islower" ? CaseKind::kLower : CaseKind::kTitle)));
+    return Value::Bool(
+        HasCase(call.text(), call.name == "isupper"
+                                 ? CaseKind::kUpper
+                                 : (call.name == "islower" ? CaseKind::kLower : CaseKind::kTitle)));
   }
   return Value::Bool(HoldsForAll(call.text(), call.name));
 }
@@ -248,16 +276,21 @@ Result<Value> PadMethod(const MethodCall& call) {
     }
     fill = given->marked;
   }
-  FACET_ASSIGN(MarkedString text, Pad(*call.self, width, fill, call.name == "center" ? '^' : (call.name == "ljust" ? '<' : '>'), call.budget()));
+  FACET_ASSIGN(
+      MarkedString text,
+      Pad(*call.self, width, fill, call.name == "center" ? '^' : (call.name == "ljust" ? '<' : '>'),
+          call.budget()));
   return Value::String(std::move(text));
 }
 
 Result<Value> ZeroFillMethod(const MethodCall& call) {
   FACET_ASSIGN(const Bound bound, Bound::Bind(call.name, call.arguments, {"width"}, 1));
   FACET_ASSIGN(const int64_t width, bound.Integer(0, 0));
-  const size_t sign = !call.text().empty() && (call.text()[0] == '-' || call.text()[0] == '+') ? 1 : 0;
+  const size_t sign =
+      !call.text().empty() && (call.text()[0] == '-' || call.text()[0] == '+') ? 1 : 0;
   const Text digits(call.self->marked.Substring(sign, call.text().size()));
-  FACET_ASSIGN(MarkedString padded, Pad(digits, width - static_cast<int64_t>(sign), MarkedString("0", Origin::kTemplate), '>', call.budget()));
+  FACET_ASSIGN(MarkedString padded, Pad(digits, width - static_cast<int64_t>(sign),
+                                        MarkedString("0", Origin::kTemplate), '>', call.budget()));
   MarkedString text = call.self->marked.Substring(0, sign);
   text.Append(padded);
   return MakeString(std::move(text), call.budget());
@@ -275,7 +308,9 @@ Result<Value> RemoveFixMethod(const MethodCall& call) {
   if ((is_prefix ? call.text().substr(0, size) : call.text().substr(rest)) != fix->text()) {
     return Value::Of(call.self);
   }
-  return MakeString(is_prefix ? call.self->marked.Substring(size, call.text().size()) : call.self->marked.Substring(0, rest), call.budget());
+  return MakeString(is_prefix ? call.self->marked.Substring(size, call.text().size())
+                              : call.self->marked.Substring(0, rest),
+                    call.budget());
 }
 
 Result<Value> ExpandTabsMethod(const MethodCall& call) {
@@ -322,8 +357,10 @@ Result<Value> FormatMethod(const MethodCall& call) {
 }
 
 Result<Value> EncodeMethod(const MethodCall& call) {
-  FACET_ASSIGN(const Bound bound, Bound::Bind(call.name, call.arguments, {"encoding", "errors"}, 0));
-  if (bound.has(0) && !(bound[0].is_string() && (bound[0].as_string() == "utf-8" || bound[0].as_string() == "utf8"))) {
+  FACET_ASSIGN(const Bound bound,
+               Bound::Bind(call.name, call.arguments, {"encoding", "errors"}, 0));
+  if (bound.has(0) && !(bound[0].is_string() &&
+                        (bound[0].as_string() == "utf-8" || bound[0].as_string() == "utf8"))) {
     return Refuse("", "encode() with another encoding", "\"utf-8\"");
   }
   return Value::Of(ObjectPtr(std::make_shared<Bytes>(call.self)));
@@ -382,7 +419,9 @@ constexpr Row kMethods[] = {
 };
 
 const Row* FindRow(std::string_view name) {
-  const auto* found = std::lower_bound(std::begin(kMethods), std::end(kMethods), name, [](const Row& row, std::string_view wanted) { return row.name < wanted; });
+  const auto* found =
+      std::lower_bound(std::begin(kMethods), std::end(kMethods), name,
+                       [](const Row& row, std::string_view wanted) { return row.name < wanted; });
   return found != std::end(kMethods) && found->name == name ? found : nullptr;
 }
 
@@ -390,7 +429,8 @@ const Row* FindRow(std::string_view name) {
 
 bool HasStringMethod(std::string_view name) { return FindRow(name) != nullptr; }
 
-Result<Value> CallStringMethod(Interpreter& interpreter, const Value& self, std::string_view name, const Arguments& arguments) {
+Result<Value> CallStringMethod(Interpreter& interpreter, const Value& self, std::string_view name,
+                               const Arguments& arguments) {
   return FindRow(name)->method({interpreter, self.as_text(), name, arguments});
 }
 

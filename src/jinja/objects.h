@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values that are neither data nor text: namespaces, loops, macros, functions, bound methods. Scopes and namespaces
-// belong to the rendering (Interpreter), so nothing here owns in circles.
+// The values that are neither data nor text: namespaces, loops, macros, functions, bound methods.
+// Scopes and namespaces belong to the rendering (Interpreter), so nothing here owns in circles.
 #pragma once
 
 #include <string>
@@ -21,7 +21,8 @@ struct Arguments {
   std::vector<std::pair<std::string, Value>> keyword;
 };
 
-/// The only value that changes. Kept alive by the rendering and emptied at its end, which undoes any circle.
+/// The only value that changes. Kept alive by the rendering and emptied at its end, which undoes
+/// any circle.
 struct Namespace : Object {
   Namespace() : Object(Kind::kNamespace, 0) {}
   std::vector<std::pair<std::string, Value>> attributes;
@@ -32,7 +33,8 @@ struct Namespace : Object {
 
 /// The variable `loop`. `statement` and `scope` are what loop(...) of a recursive loop runs again.
 struct Loop : Object {
-  explicit Loop(SequencePtr loop_items) : Object(Kind::kLoop, loop_items->depth() + 1), items(std::move(loop_items)) {}
+  explicit Loop(SequencePtr loop_items)
+      : Object(Kind::kLoop, loop_items->depth() + 1), items(std::move(loop_items)) {}
   SequencePtr items;
   size_t index0 = 0;
   int level0 = 0;  ///< how many recursive calls deep
@@ -60,20 +62,24 @@ struct Function : Object {
 /// `value.name` where name is a method: d.items
 struct Method : Object {
   Method(Value method_self, std::string method_name)
-      : Object(Kind::kMethod, method_self.depth() + 1), self(std::move(method_self)), name(std::move(method_name)) {}
+      : Object(Kind::kMethod, method_self.depth() + 1),
+        self(std::move(method_self)),
+        name(std::move(method_name)) {}
   Value self;
   std::string name;
 };
 
 struct Cycler : Object {
-  explicit Cycler(SequencePtr cycler_items) : Object(Kind::kCycler, cycler_items->depth() + 1), items(std::move(cycler_items)) {}
+  explicit Cycler(SequencePtr cycler_items)
+      : Object(Kind::kCycler, cycler_items->depth() + 1), items(std::move(cycler_items)) {}
   SequencePtr items;
   size_t position = 0;
 };
 
 struct Joiner : Object {
   explicit Joiner(Value joiner_separator)
-      : Object(Kind::kJoiner, joiner_separator.depth() + 1), separator(std::move(joiner_separator)) {}
+      : Object(Kind::kJoiner, joiner_separator.depth() + 1),
+        separator(std::move(joiner_separator)) {}
   Value separator;
   bool is_used = false;
 };

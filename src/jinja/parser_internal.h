@@ -107,14 +107,14 @@ class Parser {
   Limits limits_;
   size_t at_ = 0;
   int depth_ = 0;
-  int loop_depth_ = 0;       ///< loops around, within the same macro
-  bool is_soft_ = false;     ///< inside a branch: unknown filters wait until they are reached
+  int loop_depth_ = 0;    ///< loops around, within the same macro
+  bool is_soft_ = false;  ///< inside a branch: unknown filters wait until they are reached
   struct Unknown {
     Position position;
     std::string text;
     bool is_soft;
   };
-  std::vector<Unknown> unknown_;  ///< filters and tests that do not exist
+  std::vector<Unknown> unknown_;          ///< filters and tests that do not exist
   std::vector<MacroDefinition*> macros_;  ///< being parsed, outermost first
   std::map<std::string, int, std::less<>> symbols_;
   std::set<std::string, std::less<>> words_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values as text, the way Python prints them: str(), repr() and json.dumps(). Text inside keeps its origin; brackets,
-// quotes, numbers and escapes' punctuation count as the template's.
+// Values as text, the way Python prints them: str(), repr() and json.dumps(). Text inside keeps its
+// origin; brackets, quotes, numbers and escapes' punctuation count as the template's.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,8 @@ Result<TextPtr> ToText(const Value& value, Budget& budget);
 /// repr(value), appended.
 Status AppendRepr(MarkedString& out, const Value& value, Budget& budget);
 
-/// repr(1e16) is "1e+16", repr(100.0) is "100.0": the shortest digits that read back as the same number.
+/// repr(1e16) is "1e+16", repr(100.0) is "100.0": the shortest digits that read back as the same
+/// number.
 std::string FloatRepr(double value);
 
 struct JsonStyle {

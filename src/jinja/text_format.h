@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python's two ways of formatting: "%s" % value and "{}".format(value). What is inserted keeps its origin, the rest
-// that of the format string.
+// Python's two ways of formatting: "%s" % value and "{}".format(value). What is inserted keeps its
+// origin, the rest that of the format string.
 #pragma once
 
 #include "base/status.h"
@@ -13,7 +13,8 @@ namespace facet::jinja {
 Result<Value> FormatPercent(const Text& format, const Value& arguments, Budget& budget);
 
 /// format.format(arguments)
-Result<Value> FormatBraces(Interpreter& interpreter, const Text& format, const Arguments& arguments);
+Result<Value> FormatBraces(Interpreter& interpreter, const Text& format,
+                           const Arguments& arguments);
 
 /// A fixed number of digits after the point, "%.1f".
 std::string FixedDigits(double value, int digits);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python's questions about characters (str.isalpha, str.upper, ...), answered from utf8proc's tables. The only file
-// that knows utf8proc. Case mappings that give several characters are not in utf8proc's simple mappings; they are a
-// table here.
+// Python's questions about characters (str.isalpha, str.upper, ...), answered from utf8proc's
+// tables. The only file that knows utf8proc. Case mappings that give several characters are not in
+// utf8proc's simple mappings; they are a table here.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ bool IsDigit(char32_t c);
 bool IsNumeric(char32_t c);
 bool IsUpper(char32_t c);
 bool IsLower(char32_t c);
-bool IsTitle(char32_t c);      ///< a letter like U+01C5
+bool IsTitle(char32_t c);  ///< a letter like U+01C5
 bool IsCaseIgnorable(char32_t c);
 bool IsPrintable(char32_t c);  ///< shown as it is by Python's repr
 bool IsIdentifierStart(char32_t c);

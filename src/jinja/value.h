@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values a template computes with: Python's, as far as templates see them. Strings, lists and dicts are immutable
-// and shared, so copying a Value is cheap and values cannot form cycles; the one thing that changes, a namespace, is
-// owned by the rendering. Lists and dicts know how deep they nest and how much they weigh, which bounds every
-// recursion over them before it starts. Not for several threads at once.
+// The values a template computes with: Python's, as far as templates see them. Strings, lists and
+// dicts are immutable and shared, so copying a Value is cheap and values cannot form cycles; the
+// one thing that changes, a namespace, is owned by the rendering. Lists and dicts know how deep
+// they nest and how much they weigh, which bounds every recursion over them before it starts. Not
+// for several threads at once.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +44,18 @@ using ObjectPtr = std::shared_ptr<Object>;
 class Value {
  public:
   /// In the order of the variant below.
-  enum class Kind : uint8_t { kUndefined, kNone, kBool, kInteger, kBigInteger, kFloat, kString, kSequence, kDict, kObject };
+  enum class Kind : uint8_t {
+    kUndefined,
+    kNone,
+    kBool,
+    kInteger,
+    kBigInteger,
+    kFloat,
+    kString,
+    kSequence,
+    kDict,
+    kObject
+  };
 
   /// Undefined without a reason.
   Value() = default;
@@ -53,8 +65,12 @@ class Value {
   static Value Float(double value) { return Value(Data(value)); }
   /// Decimal digits, perhaps with a minus; becomes a plain integer where 64 bits are enough.
   static Value IntegerFromDigits(std::string_view digits);
-  static Value String(std::string text, Origin origin) { return String(MarkedString(std::move(text), origin)); }
-  static Value String(MarkedString text) { return Value(Data(std::make_shared<const Text>(std::move(text)))); }
+  static Value String(std::string text, Origin origin) {
+    return String(MarkedString(std::move(text), origin));
+  }
+  static Value String(MarkedString text) {
+    return Value(Data(std::make_shared<const Text>(std::move(text))));
+  }
   static Value Of(TextPtr text) { return Value(Data(std::move(text))); }
   static Value Of(SequencePtr sequence) { return Value(Data(std::move(sequence))); }
   static Value Of(DictPtr dict) { return Value(Data(std::move(dict))); }
@@ -81,7 +97,9 @@ class Value {
 
   // Each aborts on another kind.
   [[nodiscard]] bool as_bool() const { return std::get<bool>(data_); }
-  [[nodiscard]] int64_t as_integer() const { return is_bool() ? int64_t{as_bool()} : std::get<int64_t>(data_); }
+  [[nodiscard]] int64_t as_integer() const {
+    return is_bool() ? int64_t{as_bool()} : std::get<int64_t>(data_);
+  }
   [[nodiscard]] const std::string& as_digits() const { return std::get<BigInteger>(data_)->digits; }
   [[nodiscard]] double as_double() const;  ///< of every number
   [[nodiscard]] const TextPtr& as_text() const { return std::get<TextPtr>(data_); }
@@ -99,8 +117,10 @@ class Value {
   [[nodiscard]] std::string_view TypeName() const;
   /// Why the value is undefined.
   [[nodiscard]] std::string UndefinedReason() const;
-  [[nodiscard]] int depth() const;         ///< levels of lists and dicts below and with this one; 0 for others
-  [[nodiscard]] uint64_t weight() const;   ///< values below and with this one, shared ones counted each time; saturates
+  [[nodiscard]] int depth()
+      const;  ///< levels of lists and dicts below and with this one; 0 for others
+  [[nodiscard]] uint64_t weight()
+      const;  ///< values below and with this one, shared ones counted each time; saturates
 
  private:
   struct Digits {
@@ -108,7 +128,8 @@ class Value {
   };
   using BigInteger = std::shared_ptr<const Digits>;
   using Reason = std::shared_ptr<const std::string>;
-  using Data = std::variant<Reason, std::monostate, bool, int64_t, BigInteger, double, TextPtr, SequencePtr, DictPtr, ObjectPtr>;
+  using Data = std::variant<Reason, std::monostate, bool, int64_t, BigInteger, double, TextPtr,
+                            SequencePtr, DictPtr, ObjectPtr>;
 
   explicit Value(Data data) : data_(std::move(data)) {}
 
@@ -118,8 +139,8 @@ class Value {
 /// Saturating sum of weights.
 uint64_t AddWeights(uint64_t a, uint64_t b);
 
-/// Everything that Python iterates over by position. A generator (what filters like map give) is computed at once but
-/// can be walked only once, as in Python.
+/// Everything that Python iterates over by position. A generator (what filters like map give) is
+/// computed at once but can be walked only once, as in Python.
 class Sequence {
  public:
   enum class Kind : uint8_t { kList, kTuple, kGenerator, kRange, kKeys, kValues, kItems };
@@ -159,12 +180,14 @@ class Sequence {
   mutable size_t consumed_ = 0;
 };
 
-/// Keys in the order they were first written. Keys compare as in Python: 1, 1.0 and true are one key.
+/// Keys in the order they were first written. Keys compare as in Python: 1, 1.0 and true are one
+/// key.
 class Dict {
  public:
   using Entry = std::pair<Value, Value>;
 
-  /// Of repeated keys the first place and the last value count. Keys must be hashable (MakeDict checks).
+  /// Of repeated keys the first place and the last value count. Keys must be hashable (MakeDict
+  /// checks).
   explicit Dict(std::vector<Entry> entries);
 
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
@@ -184,7 +207,16 @@ class Dict {
 
 /// What is neither data nor text. Derived kinds stand in objects.h.
 struct Object {
-  enum class Kind : uint8_t { kNamespace, kLoop, kMacro, kFunction, kMethod, kCycler, kJoiner, kBytes };
+  enum class Kind : uint8_t {
+    kNamespace,
+    kLoop,
+    kMacro,
+    kFunction,
+    kMethod,
+    kCycler,
+    kJoiner,
+    kBytes
+  };
   Object(Kind object_kind, int object_depth) : kind(object_kind), depth(object_depth) {}
   virtual ~Object() = default;
 
@@ -203,7 +235,8 @@ Result<Value> MakeString(MarkedString text, Budget& budget);
 /// An error unless the value can be a dict key.
 Status CheckHashable(const Value& key);
 
-/// The items one gets by iterating, or an error: "'int' object is not iterable". Consumes generators.
+/// The items one gets by iterating, or an error: "'int' object is not iterable". Consumes
+/// generators.
 Result<SequencePtr> Iterate(const Value& value, Budget& budget);
 
 }  // namespace facet::jinja
