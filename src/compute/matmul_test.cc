@@ -158,7 +158,7 @@ TEST_P(IntegerMatMulTest, NothingSaturates) {
       }
     }
     for (const float value : {1.0f, -1.0f}) {
-      for (const size_t n_rows : {1, 2, 7}) {
+      for (const size_t n_rows : {1u, 2u, 7u}) {
         std::vector<float> x(n_rows * 512, value);
         ExpectSameEverywhere(w, x);
         for (size_t k = 0; k < x.size(); k += 2) {
