@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers contract: the logits of a row are a function of that row's own history and nothing
-// else. Random prompts, cut into random chunks, mixed with other sequences, on 1 to 3 threads, on
+// else. Random prompts, cut into random chunks, mixed with other sequences, on 1 or 2 threads, on
 // every instruction set of this machine, in every KV type: always the same bits as the sequence
 // alone in one piece on one thread with the scalar kernels.
 #include <gtest/gtest.h>
@@ -121,13 +121,13 @@ TEST_P(BitsTest, AnyChunkingMixThreadsAndInstructionSet) {
   for (const KvType kv_type : {KvType::kF32, KvType::kF16, KvType::kBf16, KvType::kQ8_0}) {
     std::vector<Prompt> prompts;
     std::vector<std::vector<std::vector<float>>> alone;
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < 3; ++i) {
       prompts.push_back(
           RandomPrompt(&dice, checkpoint.config().n_vocab, checkpoint.config().n_embd));
       alone.push_back(Alone(checkpoint, prompts.back(), kv_type));
     }
     for (const Isa isa : SupportedIsas()) {
-      for (const int n_threads : {1, 2, 3}) {
+      for (const int n_threads : {1, 2}) {
         SCOPED_TRACE(std::string(NameOf(kv_type)).append(" ").append(NameOf(isa)));
         CheckMixed(checkpoint, prompts, alone, {isa, n_threads, kv_type, 256}, &dice);
         ++n_rounds;
@@ -137,7 +137,7 @@ TEST_P(BitsTest, AnyChunkingMixThreadsAndInstructionSet) {
       }
     }
   }
-  EXPECT_EQ(n_rounds, 12 * static_cast<int>(SupportedIsas().size()));
+  EXPECT_EQ(n_rounds, 8 * static_cast<int>(SupportedIsas().size()));
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiny, BitsTest, ::testing::ValuesIn(AllCheckpoints()),
