@@ -23,7 +23,7 @@ MAY_INCLUDE = {
     "compute": ["base"],
     "text": ["base", "format"],
     "model": ["base", "format", "quant", "kv", "compute"],
-    "convert": ["base", "format", "quant", "text", "model/config.h", "model/checkpoint.h"],
+    "convert": ["base", "format", "quant", "text", "model/config.h", "model/checkpoint.h", "model/weights.h"],
     "chat": ["base", "text", "jinja"],
     "engine": ["base", "kv", "model/batch.h", "model/runner.h"],
     "app": None,  # everything

@@ -143,8 +143,8 @@ Json InspectKvMemory(const Config& config) {
       RunnerOptions options;
       options.n_context = n_context;
       options.kv_type = type;
-      const Result<KvPlan> plan = PlanKv(config, options);
-      row.Set(NameOf(type), plan.ok() ? Json(plan->n_bytes()) : Json());
+      const Result<KvPoolPlan> plan = PlanKv(config, options);
+      row.Set(NameOf(type), plan.ok() ? Json(plan->bytes) : Json());
     }
     rows.Append(std::move(row));
   }

@@ -19,10 +19,10 @@ void NoteSettings(const Options& options, const LoadedModel& model, const Reques
                    ShownBytes(static_cast<double>(checkpoint.n_bytes())), load_s));
   const Result<RunnerOptions> runner = RunnerOptionsFrom(options, checkpoint.config());
   if (runner.ok()) {
-    const Result<KvPlan> plan = PlanKv(checkpoint.config(), *runner);
+    const Result<KvPoolPlan> plan = PlanKv(checkpoint.config(), *runner);
     const int n_threads = runner->n_threads > 0 ? runner->n_threads : DefaultThreads();
     Note(fmt::format("context   {} positions, {} of keys and values ({})", n_context,
-                     plan.ok() ? ShownBytes(static_cast<double>(plan->n_bytes())) : "?",
+                     plan.ok() ? ShownBytes(static_cast<double>(plan->bytes)) : "?",
                      options.kv_type));
     Note(fmt::format("compute   {}, {} thread{}", NameOf(runner->isa.value_or(BestIsa())),
                      n_threads, n_threads == 1 ? "" : "s"));

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+// SPDX-License-Identifier: Apache-2.0
 /* The bytes of models/tiny/chat_template.jinja, for ChatTemplate::BuiltIn(). */
     .section .rodata
     .global facet_builtin_template

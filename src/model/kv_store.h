@@ -26,7 +26,7 @@ struct KvPlace {
 class KvStore {
  public:
   /// `plan` comes from PlanKv for the same config and type. Memory is taken lazily by the system.
-  KvStore(const Config& config, KvType type, const KvPlan& plan);
+  KvStore(const Config& config, KvType type, const KvPoolPlan& plan);
 
   [[nodiscard]] KvType type() const { return type_; }
   [[nodiscard]] const KvPlace& place(int layer) const {
@@ -40,7 +40,7 @@ class KvStore {
     size_t block_bytes = 0;
     int n_blocks = 0;
   };
-  static Pool MakePool(int n_blocks, int64_t block_bytes);
+  static Pool MakePool(const KvGroupPlan& group);
 
   KvType type_;
   std::vector<KvPlace> places_;

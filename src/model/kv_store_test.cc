@@ -21,15 +21,15 @@ TEST(PlanKv, CountsTheLayersThatWrite) {
   options.kv_type = KvType::kF16;
   const auto plan = PlanKv(TinyConfig(), options);
   ASSERT_TRUE(plan.ok());
-  EXPECT_EQ(plan->n_sliding_layers, 4);  // ten layers, the last five share
-  EXPECT_EQ(plan->n_full_layers, 1);
-  EXPECT_EQ(plan->sliding_block_bytes,
-            4 * 2 * 32 * 32 * 2);  // layers, K and V, positions, head size, bytes
-  EXPECT_EQ(plan->full_block_bytes, 1 * 2 * 32 * 64 * 2);
-  EXPECT_EQ(plan->n_full_blocks, 2 * 32);
-  EXPECT_EQ(plan->n_sliding_blocks,
-            2 * 7);  // 164 positions are six blocks, and one for the partial ends
-  EXPECT_EQ(plan->n_bytes(), 64 * plan->full_block_bytes + 14 * plan->sliding_block_bytes);
+  EXPECT_EQ(plan->sliding.n_layers, 4);  // ten layers, the last five share
+  EXPECT_EQ(plan->full.n_layers, 1);
+  // Layers, K and V, positions, head size, bytes of a value.
+  EXPECT_EQ(plan->sliding.bytes_per_block, 4 * 2 * 32 * 32 * 2);
+  EXPECT_EQ(plan->full.bytes_per_block, 1 * 2 * 32 * 64 * 2);
+  EXPECT_EQ(plan->full.n_blocks, 2 * 32);
+  // 64 positions touch up to three blocks, a step begins one more; 100 rows fill three.
+  EXPECT_EQ(plan->sliding.n_blocks, 2 * (3 + 1) + 3);
+  EXPECT_EQ(plan->bytes, 64 * plan->full.bytes_per_block + 11 * plan->sliding.bytes_per_block);
 }
 
 TEST(PlanKv, RefusesWhatCannotBe) {
@@ -49,7 +49,7 @@ TEST(PlanKv, RefusesWhatCannotBe) {
             "KV type q8_0: head size 40 in layer 1, wanted a multiple of 32");
   options.kv_type = KvType::kF16;
   options.n_context = 0;
-  options.n_sequences = 2000000000;
+  options.n_sequences = 16000000;
   plan = PlanKv(TinyConfig(), options);
   ASSERT_FALSE(plan.ok());
   EXPECT_EQ(plan.error().wanted, "at most 16384 GiB");
@@ -69,7 +69,7 @@ TEST(KvStore, GivesSharedLayersTheirDonorsPlace) {
   EXPECT_EQ(store.place(0).v_offset, size_t{32 * 32 * 2});
   EXPECT_EQ(store.place(1).k_offset, size_t{2 * 32 * 32 * 2});
   EXPECT_EQ(store.block(LayerKind::kFull, 1) - store.block(LayerKind::kFull, 0),
-            plan->full_block_bytes);
+            plan->full.bytes_per_block);
 }
 
 }  // namespace

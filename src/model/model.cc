@@ -45,14 +45,14 @@ Result<std::unique_ptr<TextModel>> MakeTextModel(const Checkpoint& checkpoint,
                                                  const RunnerOptions& options,
                                                  const ComputeContext& context) {
   const Config& config = checkpoint.config();
-  FACET_ASSIGN(const KvPlan plan, PlanKv(config, options));
+  FACET_ASSIGN(const KvPoolPlan plan, PlanKv(config, options));
   FACET_ASSIGN(Weights weights, BindWeights(checkpoint));
   RunnerInfo info;
   info.n_vocab = config.n_vocab;
-  info.n_context = plan.n_context;
+  info.n_context = options.n_context > 0 ? options.n_context : config.n_context;
   info.sliding_window = config.has_sliding_layers() ? config.sliding_window : 0;
-  info.n_sliding_blocks = plan.n_sliding_blocks;
-  info.n_full_blocks = plan.n_full_blocks;
+  info.n_sliding_blocks = plan.sliding.n_blocks;
+  info.n_full_blocks = plan.full.n_blocks;
   return std::make_unique<TextModel>(&config, std::move(weights), context,
                                      KvStore(config, options.kv_type, plan), info);
 }

@@ -3,13 +3,13 @@
 // given. The only header of model/ that a program needs besides checkpoint.h.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 
 #include "base/status.h"
 #include "compute/attention.h"
 #include "compute/cpu.h"
+#include "kv/plan.h"
 #include "model/checkpoint.h"
 #include "model/runner.h"
 
@@ -24,20 +24,9 @@ struct RunnerOptions {
   std::optional<Isa> isa;  ///< default: BestIsa()
 };
 
-/// Bytes that keys and values take, before anything is allocated.
-struct KvPlan {
-  int n_context = 0;
-  int n_sliding_layers = 0;  ///< that write K and V
-  int n_full_layers = 0;
-  int n_sliding_blocks = 0;
-  int n_full_blocks = 0;
-  int64_t sliding_block_bytes = 0;
-  int64_t full_block_bytes = 0;
-  [[nodiscard]] int64_t n_bytes() const {
-    return n_sliding_blocks * sliding_block_bytes + n_full_blocks * full_block_bytes;
-  }
-};
-Result<KvPlan> PlanKv(const Config& config, const RunnerOptions& options);
+/// Blocks and bytes that keys and values take, before anything is allocated. `n_context` above the
+/// model's own is refused, and so is a KV type that a head size does not allow.
+Result<KvPoolPlan> PlanKv(const Config& config, const RunnerOptions& options);
 
 /// Binds the checkpoint's tensors (each missing, misshapen or unreadable one is refused by name)
 /// and allocates. The checkpoint must outlive the runner: weights are used where they lie.

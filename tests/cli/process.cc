@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <pty.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -106,14 +105,20 @@ TerminalProcess::TerminalProcess(const std::vector<std::string>& arguments,
   winsize size{};
   size.ws_col = 80;
   size.ws_row = 24;
-  if (::openpty(&terminal_, &keeper_, nullptr, nullptr, &size) != 0) {
-    std::perror("openpty");
+  terminal_ = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (terminal_ < 0 || ::grantpt(terminal_) != 0 || ::unlockpt(terminal_) != 0) {
+    std::perror("posix_openpt");
     std::abort();
   }
+  keeper_ = ::open(::ptsname(terminal_), O_RDWR | O_NOCTTY);
+  ::ioctl(keeper_, TIOCSWINSZ, &size);
   child_ = ::fork();
   if (child_ == 0) {
-    ::close(terminal_);
-    ::login_tty(keeper_);
+    ::setsid();
+    ::ioctl(keeper_, TIOCSCTTY, 0);
+    for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+      ::dup2(keeper_, fd);
+    }
     Execute(arguments, variables);
   }
 }
