@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <memory>
 
 #include "app/chat_session.h"
 #include "app/commands.h"
@@ -53,7 +54,9 @@ class Chat {
         bytes_per_token_(BytesPerToken(model.checkpoint())),
         session_(options, model.chat_template().traits().knows_thinking, bytes_per_token_),
         history_(OpenHistory()),
-        input_(&history_, ChatSession::CommandNames(), style_) {}
+        mode_(IsDumbTerminal() ? nullptr
+                               : std::make_unique<TerminalMode>(TerminalMode::Kind::kReply)),
+        input_(&history_, ChatSession::CommandNames(), style_, mode_.get()) {}
 
   int Run() {
     Print(fmt::format("{}{}{}, {} positions. /help lists the commands.\n", style_.dim,
@@ -109,7 +112,6 @@ class Chat {
 
   void Reply(std::string text) {
     session_.AddUser(std::move(text));
-    const TerminalMode mode(TerminalMode::Kind::kReply);
     const Result<facet::Reply> reply = Generate();
     if (!reply.ok()) {
       session_.DropUser();
@@ -147,6 +149,8 @@ class Chat {
   double bytes_per_token_;
   ChatSession session_;
   History history_;
+  std::unique_ptr<TerminalMode> mode_;  // null: a dumb terminal
+  InterruptGuard guard_;                // Ctrl-C between two replies ends nothing
   TerminalInput input_;
 };
 

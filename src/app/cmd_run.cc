@@ -27,15 +27,15 @@ namespace facet {
 namespace {
 
 /// What does not depend on the model: refused before a large file is read.
-Status CheckOptions(const Options& options, bool has_prompt) {
+Status CheckOptions(const Options& options, const std::optional<std::string>& text) {
   if (options.raw && (options.think || !options.system.empty())) {
     return Refuse("--raw", options.think ? "given with --think" : "given with --system",
                   "no chat template, or one");
   }
-  if (has_prompt) {
+  if (text && !text->empty()) {
     return {};
   }
-  const bool can_chat = IsTerminal(STDIN_FILENO) && IsTerminal(STDOUT_FILENO);
+  const bool can_chat = !text && IsTerminal(STDIN_FILENO) && IsTerminal(STDOUT_FILENO);
   if (!can_chat || options.raw || options.json || !options.trace.empty()) {
     return Refuse("facet run", "no prompt", "words, -f FILE or text on standard input");
   }
@@ -122,7 +122,7 @@ int RunRun(const Options& options) {
   if (!text.ok()) {
     return Fail(text.error(), kExitFailed);
   }
-  const Status usable = CheckOptions(options, text->has_value() && !(*text)->empty());
+  const Status usable = CheckOptions(options, *text);
   if (!usable.ok()) {
     return Fail(usable.error(), kExitFailed);
   }

@@ -5,11 +5,7 @@
 
 #include <algorithm>
 
-#include "app/embedded_model.h"
-#include "app/inspection.h"
-#include "base/file.h"
 #include "base/log.h"
-#include "support/testing.h"
 
 namespace facet {
 namespace {
@@ -24,14 +20,6 @@ const LoadedModel& Embedded() {
     return *std::move(loaded);
   }();
   return *model;
-}
-
-TEST(EmbeddedModel, IsTheFileOfTheTree) {
-  const std::string file = testing::ReadOrDie(testing::SourcePath("models/tiny/facet-tiny.gguf"));
-  ASSERT_EQ(EmbeddedModel().size(), file.size());
-  EXPECT_TRUE(
-      std::equal(file.begin(), file.end(), reinterpret_cast<const char*>(EmbeddedModel().data())));
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(EmbeddedModel().data()) % 64, 0U);
 }
 
 TEST(LoadedModel, KnowsItsTokens) {
@@ -113,26 +101,6 @@ TEST(SamplingFrom, PrefersTheOptions) {
   EXPECT_FLOAT_EQ(sampling.top_p, 0.95F);
   EXPECT_FLOAT_EQ(sampling.presence_penalty, 0.5F);
   EXPECT_EQ(sampling.seed, 42U);
-}
-
-TEST(Inspect, TellsTheLayersOfTheEmbeddedModel) {
-  const Json inspection = Inspect(Embedded());
-  EXPECT_EQ(inspection["model"]["vocabulary"].as_int(), 2048);
-  EXPECT_EQ(inspection["model"]["parameters"].as_int(), 2964448);
-  ASSERT_EQ(inspection["layers"].items().size(), 10U);
-  const Json& last = inspection["layers"].items()[9];
-  EXPECT_EQ(last["kind"].as_string(), "full");
-  EXPECT_EQ(last["kv_layer"].as_int(), 4);
-  EXPECT_EQ(last["head_size"].as_int(), 64);
-  ASSERT_EQ(inspection["kv_memory"].items().size(), 1U);
-  const Json& row = inspection["kv_memory"].items()[0];
-  EXPECT_EQ(row["context"].as_int(), 4096);
-  EXPECT_EQ(row["f32"].as_int(), 2 * row["f16"].as_int());
-  const std::string text = ShowInspection(inspection);
-  for (const std::string_view wanted :
-       {"2,964,448", "of layer 4", "16 <turn|>", "Memory for keys and values"}) {
-    EXPECT_NE(text.find(wanted), std::string::npos) << wanted << "\n" << text;
-  }
 }
 
 }  // namespace

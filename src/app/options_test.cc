@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
-#include <set>
 
 #include "base/file.h"
 #include "support/testing.h"
@@ -25,28 +25,6 @@ Result<Options> Read(const std::vector<std::string>& arguments, const Variables&
 std::string ErrorOf(const std::vector<std::string>& arguments, const Variables& variables = {}) {
   const Result<Options> options = Read(arguments, variables);
   return options.ok() ? "no error" : options.error().Message();
-}
-
-TEST(OptionTable, NamesKeysAndLettersAreUniqueWithinACommand) {
-  for (const CommandSpec& command : CommandTable()) {
-    std::set<std::string> seen;
-    for (const OptionSpec& spec : OptionTable()) {
-      if (!spec.IsFor(command.id)) {
-        continue;
-      }
-      EXPECT_TRUE(spec.name.starts_with("--")) << spec.name;
-      EXPECT_TRUE(seen.insert(std::string(spec.name)).second) << spec.name;
-      EXPECT_TRUE(spec.letter == 0 || seen.insert(std::string(1, spec.letter)).second)
-          << spec.letter;
-      EXPECT_TRUE(spec.key.empty() || seen.insert("key " + std::string(spec.key)).second)
-          << spec.key;
-      for (const std::string_view alias : spec.aliases) {
-        EXPECT_TRUE(seen.insert(std::string(alias)).second) << alias;
-      }
-      EXPECT_EQ(spec.is_flag(), spec.placeholder.empty()) << spec.name;
-      EXPECT_FALSE(spec.help.empty()) << spec.name;
-    }
-  }
 }
 
 TEST(ReadOptions, SetsEveryKindOfField) {

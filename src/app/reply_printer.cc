@@ -3,11 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "app/text_width.h"
 #include "app/trace.h"
 
 namespace facet {
 namespace {
+
+/// The number that was meant: 0.95, not the 0.949999988 that a float makes of it.
+double Meant(float value) { return std::round(static_cast<double>(value) * 1e6) / 1e6; }
 
 constexpr const char* kStandardOutput = "standard output";
 
@@ -77,10 +82,10 @@ Status JsonPrinter::Start(const LoadedModel& model, const Request& request, int 
                                  {"prompt_tokens", static_cast<int64_t>(request.prompt.size())},
                                  {"context", n_context},
                                  {"seed", sampling.seed},
-                                 {"temperature", static_cast<double>(sampling.temperature)},
+                                 {"temperature", Meant(sampling.temperature)},
                                  {"top_k", sampling.top_k},
-                                 {"top_p", static_cast<double>(sampling.top_p)},
-                                 {"min_p", static_cast<double>(sampling.min_p)}}));
+                                 {"top_p", Meant(sampling.top_p)},
+                                 {"min_p", Meant(sampling.min_p)}}));
 }
 
 Status JsonPrinter::Print(const ReplyDelta& delta) {

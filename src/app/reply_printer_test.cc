@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/reply_printer.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <pty.h>
 #include <termios.h>
 #include <unistd.h>
+
+#include <cstdlib>
 
 #include "base/json.h"
 
@@ -18,7 +20,10 @@ class Output {
  public:
   explicit Output(bool is_terminal) {
     if (is_terminal) {
-      EXPECT_EQ(::openpty(&read_, &write_, nullptr, nullptr, nullptr), 0);
+      read_ = ::posix_openpt(O_RDWR | O_NOCTTY);
+      EXPECT_EQ(::grantpt(read_) + ::unlockpt(read_), 0);
+      write_ = ::open(::ptsname(read_), O_RDWR | O_NOCTTY);
+      EXPECT_GE(write_, 0);
       termios mode;
       ::tcgetattr(write_, &mode);
       ::cfmakeraw(&mode);

@@ -19,7 +19,7 @@ constexpr int kExitInterrupted = 130;
 // Shared with the signal handlers; written only by the main thread outside of them.
 termios g_saved_mode;
 volatile std::sig_atomic_t g_has_saved_mode = 0;
-volatile std::sig_atomic_t g_is_guarded = 0;
+volatile std::sig_atomic_t g_n_guards = 0;
 volatile std::sig_atomic_t g_is_interrupted = 0;
 volatile std::sig_atomic_t g_is_resized = 0;
 char g_remove_path[4096];
@@ -38,7 +38,7 @@ void PutRight() {
 }
 
 void OnInterrupt(int /*signal*/) {
-  if (g_is_guarded != 0 && g_is_interrupted == 0) {
+  if (g_n_guards > 0 && g_is_interrupted == 0) {
     g_is_interrupted = 1;
     return;
   }
@@ -105,10 +105,16 @@ Style StyleOf(int fd, bool no_color) {
 
 TerminalMode::TerminalMode(Kind kind) {
   FACET_CHECK(g_has_saved_mode == 0);
-  if (::tcgetattr(STDIN_FILENO, &g_saved_mode) != 0) {
+  if (::tcgetattr(STDIN_FILENO, &g_saved_mode) == 0) {
+    g_has_saved_mode = 1;
+    Set(kind);
+  }
+}
+
+void TerminalMode::Set(Kind kind) {
+  if (g_has_saved_mode == 0) {
     return;
   }
-  g_has_saved_mode = 1;
   termios mode = g_saved_mode;
   mode.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
   if (kind == Kind::kEdit) {
@@ -137,12 +143,14 @@ void InstallSignalHandlers() {
 }
 
 InterruptGuard::InterruptGuard() {
-  FACET_CHECK(g_is_guarded == 0);
   g_is_interrupted = 0;
-  g_is_guarded = 1;
+  g_n_guards = g_n_guards + 1;
 }
 
-InterruptGuard::~InterruptGuard() { g_is_guarded = 0; }
+InterruptGuard::~InterruptGuard() {
+  g_n_guards = g_n_guards - 1;
+  g_is_interrupted = 0;
+}
 
 bool InterruptGuard::is_interrupted() const { return g_is_interrupted != 0; }
 

@@ -37,7 +37,8 @@ struct Style {
 Style StyleOf(int fd, bool no_color);
 bool IsDumbTerminal();
 
-/// How standard input behaves until this is destroyed. Only one at a time.
+/// How standard input behaves; the terminal is as it was before when this is destroyed. Only one at
+/// a time.
 class TerminalMode {
  public:
   enum class Kind {
@@ -48,6 +49,8 @@ class TerminalMode {
   ~TerminalMode();
   TerminalMode(const TerminalMode&) = delete;
   TerminalMode& operator=(const TerminalMode&) = delete;
+  /// Keys that were typed before the change stay, and as they were typed.
+  void Set(Kind kind);
 };
 
 /// Call once, first: Ctrl-C ends the program with 130 unless an InterruptGuard lives; SIGTERM and
@@ -55,7 +58,7 @@ class TerminalMode {
 void InstallSignalHandlers();
 
 /// While it lives, the first Ctrl-C is noted instead of ending the program (the second one ends
-/// it). One at a time.
+/// it). Guards may be nested: each begins and ends with nothing noted.
 class InterruptGuard {
  public:
   InterruptGuard();

@@ -3,13 +3,11 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <optional>
 #include <utility>
 
 #include "app/text_width.h"
@@ -58,14 +56,14 @@ Wait WaitForBytes(int timeout_ms, std::string* bytes) {
 }  // namespace
 
 TerminalInput::TerminalInput(const History* history, std::vector<std::string> completions,
-                             Style style)
-    : editor_(history, std::move(completions)), style_(style) {}
+                             Style style, TerminalMode* mode)
+    : editor_(history, std::move(completions)), style_(style), mode_(mode) {}
 
 TerminalInput::Outcome TerminalInput::ReadLine(std::string_view prompt, std::string* line) {
-  if (IsDumbTerminal()) {
+  if (mode_ == nullptr) {
     return ReadPlainLine(prompt, line);
   }
-  std::optional<TerminalMode> mode(TerminalMode::Kind::kEdit);
+  mode_->Set(TerminalMode::Kind::kEdit);
   Print("\x1b[?2004h");
   drawn_ = EditorScreen{{""}, 0, 0};
   Draw(prompt, false);
@@ -86,6 +84,7 @@ TerminalInput::Outcome TerminalInput::ReadLine(std::string_view prompt, std::str
     *line = editor_.Take();
   }
   Print("\x1b[?2004l\n");
+  mode_->Set(TerminalMode::Kind::kReply);
   return outcome;
 }
 
@@ -163,13 +162,10 @@ void TerminalInput::Draw(std::string_view prompt, bool at_end) {
 }
 
 void TerminalInput::Suspend() {
-  // TerminalMode belongs to ReadLine; the shell restores its own settings, and ours are set again
-  // on return.
-  termios mode;
-  ::tcgetattr(STDIN_FILENO, &mode);
+  // The shell restores its own settings when the program stops; ours are set again on return.
   Print("\x1b[?2004l\n");
   std::raise(SIGTSTP);
-  ::tcsetattr(STDIN_FILENO, TCSADRAIN, &mode);
+  mode_->Set(TerminalMode::Kind::kEdit);
   Print("\x1b[?2004h");
   drawn_ = EditorScreen{{""}, 0, 0};
 }

@@ -16,9 +16,10 @@ class TerminalInput {
  public:
   enum class Outcome { kLine, kInterrupt, kEnd };
 
-  /// `history` outlives it. On a terminal without cursor movement (TERM=dumb) lines are read as
-  /// they come.
-  TerminalInput(const History* history, std::vector<std::string> completions, Style style);
+  /// `history` and `mode` outlive it. `mode` is kEdit while a line is read, and kReply afterwards.
+  /// Null on a terminal without cursor movement (TERM=dumb): lines are read as they come.
+  TerminalInput(const History* history, std::vector<std::string> completions, Style style,
+                TerminalMode* mode);
 
   /// Waits for a whole input. Keys that follow it stay for the next call.
   Outcome ReadLine(std::string_view prompt, std::string* line);
@@ -33,6 +34,7 @@ class TerminalInput {
 
   LineEditor editor_;
   Style style_;
+  TerminalMode* mode_;
   std::string pending_;  // read, not fed yet
   EditorScreen drawn_;
 };

@@ -282,7 +282,7 @@ TEST(Inspect, ShowsTheModel) {
   const Finished text = RunFacet({"inspect", path});
   EXPECT_EQ(text.exit_code, 0);
   EXPECT_EQ(text.err, "");
-  EXPECT_NE(text.out.find("2,964,448"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("2,964,490"), std::string::npos) << text.out;
   const Result<Json> json = ParseJson(RunFacet({"inspect", "--json", path}).out, "json");
   ASSERT_TRUE(json.ok());
   EXPECT_EQ((*json)["layers"].items().size(), 10U);

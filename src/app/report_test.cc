@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/report.h"
+
+#include <gtest/gtest.h>
+
+namespace facet {
+namespace {
+
+TEST(SpeedText, TellsRatesAndBytes) {
+  RequestStats stats;
+  stats.n_prompt = 100;
+  stats.n_generated = 11;
+  stats.prefill_s = 0.5;
+  stats.decode_s = 2;
+  EXPECT_EQ(SpeedText(stats, 1e9),
+            "prompt    100 tokens in 0.500 s, 200.0 tokens/s\n"
+            "reply     11 tokens in 2.000 s, 5.0 tokens/s, 5.00 GB/s of weights");
+}
+
+TEST(SpeedText, HasNoRateWithoutTime) {
+  RequestStats stats;
+  stats.n_prompt = 1;
+  stats.n_generated = 1;
+  EXPECT_EQ(SpeedText(stats, 1e9),
+            "prompt    1 tokens in 0.000 s, 0.0 tokens/s\n"
+            "reply     1 tokens in 0.000 s, 0.0 tokens/s, 0 B/s of weights");
+}
+
+}  // namespace
+}  // namespace facet
