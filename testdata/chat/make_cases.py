@@ -35,7 +35,8 @@ def why_refused(messages):
         return "role"
     for m in messages:
         if isinstance(m.get("content"), list) and any(p.get("type") != "text" for p in m["content"]):
-            return "media" if any(p.get("type") in MEDIA for p in m["content"]) else "part"
+            first = next(p for p in m["content"] if p.get("type") != "text" or not isinstance(p.get("text"), str))
+            return "part without text" if first.get("type") == "text" else "media" if first.get("type") in MEDIA else "part"
     return None
 
 
