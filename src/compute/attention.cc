@@ -157,6 +157,21 @@ void StoreKv(KvType type, const KvShape& shape, const float* k, const float* v, 
   }
 }
 
+namespace {
+
+// Products that are worth waking the threads for: about ten microseconds of work.
+constexpr int64_t kLeastProducts = int64_t{1} << 17;
+
+int64_t ProductsOf(std::span<const AttentionRow> rows, int64_t d_head, int64_t n_heads) {
+  int64_t n_keys = 0;
+  for (const AttentionRow& row : rows) {
+    n_keys += row.end - row.begin;
+  }
+  return n_keys * d_head * n_heads;
+}
+
+}  // namespace
+
 void Attention(const ComputeContext& context, KvType type, const KvShape& shape, int n_heads,
                size_t k_offset, size_t v_offset, std::span<const AttentionRow> rows) {
   FACET_CHECK(shape.d_head % (type == KvType::kQ8_0 ? kScaleGroup : 8) == 0);
@@ -165,7 +180,7 @@ void Attention(const ComputeContext& context, KvType type, const KvShape& shape,
   const AttentionKernel kernel = KernelOf(*context.kernels->attention, type);
   const size_t head_elements = static_cast<size_t>(shape.d_head) * kPositions;
   const int n_parts = static_cast<int>(rows.size()) * cut.n_units;
-  context.pool->Run(n_parts, [&](int part) {
+  const auto attend = [&](int part) {
     const AttentionRow& row = rows[static_cast<size_t>(part / cut.n_units)];
     FACET_CHECK(row.begin >= 0 && row.begin < row.end);
     FACET_CHECK(static_cast<size_t>((row.end - 1) / kPositions) < row.blocks.size());
@@ -188,7 +203,14 @@ void Attention(const ComputeContext& context, KvType type, const KvShape& shape,
     task.k_scales_offset = k_offset + scales_offset;
     task.v_scales_offset = v_offset + scales_offset;
     kernel(task);
-  });
+  };
+  if (ProductsOf(rows, shape.d_head, n_heads) >= kLeastProducts) {
+    context.pool->Run(n_parts, attend);
+    return;
+  }
+  for (int part = 0; part < n_parts; ++part) {
+    attend(part);
+  }
 }
 
 }  // namespace facet

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compute/matmul.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "compute/kernels.h"
 #include "compute/thread_pool.h"
@@ -10,6 +12,15 @@ namespace {
 
 // Kernels take weight rows in groups of 8; borders between threads keep the groups whole.
 constexpr int64_t kRowsPerGrain = 8;
+
+// Products that are worth waking a thread for: about ten microseconds of work.
+constexpr int64_t kLeastProducts = int64_t{1} << 18;
+
+// Rows of weights that a thread takes at least.
+int64_t RowsWorthAThread(int64_t n_products_per_row) {
+  const int64_t n_rows = kLeastProducts / std::max<int64_t>(1, n_products_per_row);
+  return std::max(kRowsPerGrain, (n_rows + kRowsPerGrain - 1) / kRowsPerGrain * kRowsPerGrain);
+}
 
 struct MatMulType {
   TensorType type;
@@ -98,11 +109,12 @@ void MatMul(const ComputeContext& context, const WeightMatrix& w, Activations& x
     task.half_sums = quantized.half_sums.data();
   }
   const MatMulKernel kernel = context.kernels->matmul->*type->kernel;
-  context.pool->RunRanges(w.n_out, kRowsPerGrain, [&](int64_t begin, int64_t end) {
-    MatMulTask part = task;
-    part.scratch = Scratch(w.n_in);
-    kernel(part, begin, end);
-  });
+  context.pool->RunRanges(w.n_out, RowsWorthAThread(w.n_in * x.n_rows()),
+                          [&](int64_t begin, int64_t end) {
+                            MatMulTask part = task;
+                            part.scratch = Scratch(w.n_in);
+                            kernel(part, begin, end);
+                          });
 }
 
 }  // namespace facet

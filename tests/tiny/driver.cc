@@ -132,7 +132,7 @@ int ArgMax(const std::vector<float>& values) {
 Checkpoint OpenOrDie(const std::string& path) { return ValueOrDie(Checkpoint::Open(path)); }
 
 std::vector<std::string> TinyHfNames() {
-  return {"etype-sharing", "etype-plain", "dense-keqv", "moe-keqv"};
+  return {"etype-sharing", "etype-plain", "dense-keqv", "moe-keqv", "dense-k256"};
 }
 
 std::vector<std::string> TinyGgufNames() {

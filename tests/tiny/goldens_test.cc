@@ -128,10 +128,13 @@ TEST_P(GoldensTest, LogitsOfEveryCase) {
     EXPECT_LT(worst_exact, kLogitTolerance);
     ++n_cases;
   }
-  EXPECT_GE(n_cases, 6);
+  EXPECT_EQ(n_cases, GetParam() == "dense-k256" ? 1 : 6);
 }
 
 TEST_P(GoldensTest, EveryIntermediate) {
+  if (GetParam() == "dense-k256") {
+    GTEST_SKIP() << "no intermediates are stored for it";
+  }
   const Checkpoint checkpoint = OpenOrDie(TestdataPath("text/" + GetParam()));
   const Goldens goldens(GetParam());
   int n_compared = 0;
@@ -164,6 +167,9 @@ TEST_P(GoldensTest, EveryIntermediate) {
 }
 
 TEST_P(GoldensTest, PerLayerInputsAndRouter) {
+  if (GetParam() == "dense-k256" || GetParam() == "dense-keqv") {
+    GTEST_SKIP() << "it has neither";
+  }
   const Checkpoint checkpoint = OpenOrDie(TestdataPath("text/" + GetParam()));
   const Config& config = checkpoint.config();
   const Goldens goldens(GetParam());
