@@ -155,7 +155,7 @@ TEST(ChatSession, LoadRefusesOtherFiles) {
   EXPECT_EQ(
       load(
           R"({"format":"facet-chat","version":1,"messages":[{"role":"user","content":1},{"role":"assistant"}]})"),
-      ": messages[0].content: a number, wanted a string");
+      ": messages[0].content: an integer, wanted a string");
   EXPECT_EQ(session.Run("/load").text, "/load: no file, wanted /load FILE");
   EXPECT_EQ(session.Run("/load /nothing/here").text,
             "/nothing/here: cannot open: No such file or directory");
