@@ -13,8 +13,6 @@
 namespace facet::jinja {
 namespace {
 
-constexpr int kLevelsPerDepth = 5;
-
 /// How errors call a value that lacks something: "dict object".
 std::string ObjectName(const Value& value) {
   if (value.is_none()) {
@@ -245,11 +243,9 @@ Result<Value> Interpreter::Call(const Value& callee, const Arguments& arguments)
 }
 
 Result<Value> Interpreter::Evaluate(const Expr& expr, Scope* scope) {
-  const DepthGuard guard(levels_, budget_.limits().max_depth * kLevelsPerDepth);
+  const DepthGuard guard(levels_, MaxLevels());
   if (!guard.ok()) {
-    return At(expr.position, Refuse("", "calls nested too deeply",
-                                    fmt::format("at most {} levels",
-                                                budget_.limits().max_depth * kLevelsPerDepth)));
+    return At(expr.position, TooDeep());
   }
   if (const Status status = budget_.Step(); !status.ok()) {
     return At(expr.position, status.error());
@@ -530,17 +526,26 @@ Result<Value> Interpreter::EvaluateFilter(const Expr& expr, Scope* scope, const 
   } else {
     FACET_ASSIGN(input, Evaluate(*expr.operands[0], scope));
   }
-  const FilterFunction filter = FindFilter(expr.text);
-  if (filter == nullptr) {
-    return At(expr.position,
-              Refuse("", fmt::format("unknown filter \"{}\"", expr.text), "one that Jinja has"));
-  }
   FACET_ASSIGN(const Arguments arguments, EvaluateArguments(expr.arguments.get(), scope));
-  Result<Value> result = filter(*this, input, arguments);
+  Result<Value> result = Filter(expr.text, input, arguments);
   if (!result.ok()) {
     return At(expr.position, result.error());
   }
   return result;
+}
+
+Result<Value> Interpreter::Filter(std::string_view name, const Value& input,
+                                  const Arguments& arguments) {
+  const DepthGuard guard(levels_, MaxLevels());
+  if (!guard.ok()) {
+    return TooDeep();
+  }
+  FACET_RETURN_IF_ERROR(budget_.Step());
+  const FilterFunction filter = FindFilter(name);
+  if (filter == nullptr) {
+    return Refuse("", fmt::format("unknown filter \"{}\"", name), "one that Jinja has");
+  }
+  return filter(*this, input, arguments);
 }
 
 Result<Value> Interpreter::EvaluateTest(const Expr& expr, Scope* scope) {

@@ -304,7 +304,8 @@ Result<Value> Sum(Interpreter& interpreter, const Value& input, const Arguments&
 }
 
 /// Arguments from position `from` on, and all the named ones.
-Arguments RestOf(const Arguments& arguments, size_t from) {
+Result<Arguments> RestOf(const Arguments& arguments, size_t from, Budget& budget) {
+  FACET_RETURN_IF_ERROR(budget.Make(arguments.positional.size() * sizeof(Value)));
   Arguments rest;
   rest.positional.assign(arguments.positional.begin() + static_cast<std::ptrdiff_t>(from),
                          arguments.positional.end());
@@ -328,15 +329,13 @@ Result<Value> Map(Interpreter& interpreter, const Value& input, const Arguments&
     return MakeGenerator(std::move(mapped), interpreter);
   }
   FACET_ASSIGN(const TextPtr name, ToText(arguments.positional[0], interpreter.budget()));
-  const FilterFunction filter = FindFilter(name->text());
-  if (filter == nullptr) {
+  if (FindFilter(name->text()) == nullptr) {
     return Refuse("", fmt::format("unknown filter \"{}\"", name->text()), "one that Jinja has");
   }
   FACET_ASSIGN(const SequencePtr items, Iterate(input, interpreter.budget()));
-  const Arguments rest = RestOf(arguments, 1);
+  FACET_ASSIGN(const Arguments rest, RestOf(arguments, 1, interpreter.budget()));
   for (const Value& item : items->items()) {
-    FACET_RETURN_IF_ERROR(interpreter.budget().Step());
-    FACET_ASSIGN(Value value, filter(interpreter, item, rest));
+    FACET_ASSIGN(Value value, interpreter.Filter(name->text(), item, rest));
     mapped.push_back(std::move(value));
   }
   return MakeGenerator(std::move(mapped), interpreter);
@@ -364,7 +363,7 @@ Result<Value> Select(Interpreter& interpreter, const Value& input, const Argumen
       return Refuse("", fmt::format("unknown test \"{}\"", name->text()), "one that Jinja has");
     }
   }
-  const Arguments rest = RestOf(arguments, n_used);
+  FACET_ASSIGN(const Arguments rest, RestOf(arguments, n_used, interpreter.budget()));
   FACET_ASSIGN(const SequencePtr items, Iterate(input, interpreter.budget()));
   std::vector<Value> selected;
   for (const Value& item : items->items()) {

@@ -64,8 +64,7 @@ Result<Value> MakeNamespace(Interpreter& interpreter, const Arguments& arguments
   FACET_ASSIGN(std::vector<Dict::Entry> entries, DictEntries(interpreter, arguments, "namespace"));
   // Through a dict, so that many names are no slower than few.
   FACET_ASSIGN(const Value unique, MakeDict(std::move(entries), interpreter.budget()));
-  FACET_RETURN_IF_ERROR(interpreter.budget().Make(sizeof(Namespace)));
-  std::shared_ptr<Namespace> space = interpreter.NewNamespace();
+  FACET_ASSIGN(std::shared_ptr<Namespace> space, interpreter.NewNamespace());
   for (const auto& [key, value] : unique.as_dict().entries()) {
     if (!key.is_string()) {
       return Refuse("", fmt::format("an attribute name of type {} in namespace()", key.TypeName()),

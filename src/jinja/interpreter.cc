@@ -13,10 +13,6 @@
 namespace facet::jinja {
 namespace {
 
-/// Levels of recursion for each level of depth that the limits allow: a macro call takes about that
-/// many.
-constexpr int kLevelsPerDepth = 5;
-
 int FindSymbol(const Program& program, std::string_view name) {
   const auto found = std::find(program.symbols.begin(), program.symbols.end(), name);
   return found == program.symbols.end() ? -1 : static_cast<int>(found - program.symbols.begin());
@@ -101,10 +97,14 @@ Interpreter::Interpreter(const Program& program, const Limits& limits, const Dic
 }
 
 Interpreter::~Interpreter() {
-  // Namespaces may hold each other in circles and in long chains; all are still alive here, so
-  // emptying one after the other neither leaks nor recurses.
-  for (const auto& space : namespaces_) {
-    space->attributes.clear();
+  // They may hold each other in circles and in long chains; all are still alive here, so emptying
+  // one after the other neither leaks nor recurses.
+  for (const ObjectPtr& object : changing_) {
+    if (object->kind == Object::Kind::kNamespace) {
+      static_cast<Namespace&>(*object).attributes.clear();
+    } else {
+      static_cast<Loop&>(*object).last_changed.clear();
+    }
   }
 }
 
@@ -116,9 +116,20 @@ Result<MarkedString> Interpreter::Run() {
   return text;
 }
 
-std::shared_ptr<Namespace> Interpreter::NewNamespace() {
-  namespaces_.push_back(std::make_shared<Namespace>());
-  return namespaces_.back();
+Result<std::shared_ptr<Namespace>> Interpreter::NewNamespace() {
+  auto space = std::make_shared<Namespace>();
+  FACET_RETURN_IF_ERROR(KeepUntilEnd(space));
+  return space;
+}
+
+Status Interpreter::KeepUntilEnd(ObjectPtr object) {
+  FACET_RETURN_IF_ERROR(budget_.Make(std::max(sizeof(Namespace), sizeof(Loop))));
+  changing_.push_back(std::move(object));
+  return {};
+}
+
+Error Interpreter::TooDeep() const {
+  return Refuse("", "calls nested too deeply", fmt::format("at most {} levels", MaxLevels()));
 }
 
 Error Interpreter::At(Position position, Error error) const {
@@ -140,10 +151,9 @@ Status Interpreter::Write(const MarkedString& text) {
 }
 
 Result<Interpreter::Flow> Interpreter::RunBody(const Body& body, Scope* scope) {
-  const DepthGuard guard(levels_, budget_.limits().max_depth * kLevelsPerDepth);
+  const DepthGuard guard(levels_, MaxLevels());
   if (!guard.ok()) {
-    return Refuse("", "calls nested too deeply",
-                  fmt::format("at most {} levels", budget_.limits().max_depth * kLevelsPerDepth));
+    return TooDeep();
   }
   for (const StmtPtr& statement : body) {
     Result<Flow> flow = RunStatement(*statement, scope);

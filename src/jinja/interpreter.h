@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks the tree of a template and writes its text. One object per rendering: it owns every scope
-// and every namespace until the end, so macros and namespaces may refer to each other freely.
+// and every object that changes until the end, so they may refer to each other freely.
 // Errors made below (filters, comparisons) carry no place; the node being evaluated adds it.
 #pragma once
 
@@ -48,7 +48,12 @@ class Interpreter {
   /// value[key]: an item first, then a method.
   Result<Value> Item(const Value& value, const Value& key);
   Result<Value> Call(const Value& callee, const Arguments& arguments);
-  std::shared_ptr<Namespace> NewNamespace();
+  /// `name` of Jinja's filters on `input`. Filters may call each other through this.
+  Result<Value> Filter(std::string_view name, const Value& input, const Arguments& arguments);
+  Result<std::shared_ptr<Namespace>> NewNamespace();
+  /// For objects that change, which can therefore hold each other in circles and long chains:
+  /// they live until the end of the rendering, and lose what they hold then.
+  Status KeepUntilEnd(ObjectPtr object);
   /// str(value) as a value; a string stays itself.
   Result<Value> TextValue(const Value& value);
 
@@ -106,6 +111,9 @@ class Interpreter {
   Result<Value> EvaluateTest(const Expr& expr, Scope* scope);
   Result<Arguments> EvaluateArguments(const CallArguments* arguments, Scope* scope);
   [[nodiscard]] Error At(Position position, Error error) const;
+  /// Levels of recursion that the limits allow; a macro call takes at least two.
+  [[nodiscard]] int MaxLevels() const { return budget_.limits().max_depth * 2; }
+  [[nodiscard]] Error TooDeep() const;
 
   const Program& program_;
   Budget budget_;
@@ -121,7 +129,7 @@ class Interpreter {
   MarkedString* out_ = nullptr;
   std::vector<std::unique_ptr<Scope>> scopes_;
   std::vector<Scope*> free_scopes_;
-  std::vector<std::shared_ptr<Namespace>> namespaces_;
+  std::vector<ObjectPtr> changing_;  ///< namespaces, and loops that remember values
 };
 
 }  // namespace facet::jinja

@@ -14,8 +14,9 @@ namespace facet::jinja {
 
 struct Limits {
   int64_t max_steps = 10'000'000;  ///< nodes evaluated, plus the work inside filters
-  int max_depth =
-      200;  ///< nesting of expressions and statements in the text, and of calls when rendering
+  /// Nesting of expressions and statements in the text, and of calls when rendering. The default
+  /// takes at most half of a thread's stack of 1 MiB (limits_test.cc).
+  int max_depth = 100;
   size_t max_output_bytes = size_t{64} << 20;
   size_t max_template_bytes = size_t{1} << 20;
   size_t max_value_bytes = size_t{512}

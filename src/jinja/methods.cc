@@ -78,8 +78,9 @@ Result<Value> CallSequenceMethod(Interpreter& interpreter, const Value& self, st
   return Value::Integer(count);
 }
 
-Result<Value> CallLoopMethod(Interpreter& interpreter, Loop& loop, std::string_view name,
-                             const Arguments& arguments) {
+Result<Value> CallLoopMethod(Interpreter& interpreter, const ObjectPtr& object,
+                             std::string_view name, const Arguments& arguments) {
+  auto& loop = static_cast<Loop&>(*object);
   if (name == "cycle") {
     if (arguments.positional.empty()) {
       return Refuse("", "no items for cycling given");
@@ -92,23 +93,21 @@ Result<Value> CallLoopMethod(Interpreter& interpreter, Loop& loop, std::string_v
     FACET_ASSIGN(is_same,
                  Equal(loop.last_changed[i], arguments.positional[i], interpreter.budget()));
   }
-  // What a loop holds may not grow beyond its own depth, or chains of loops could be built.
-  const bool is_flat = std::all_of(arguments.positional.begin(), arguments.positional.end(),
-                                   [](const Value& value) { return !value.is_object(); });
-  if (!is_flat) {
-    return Refuse("", "loop.changed() of a function or namespace", "data");
+  if (!loop.has_changed) {
+    // From now on the loop may hold others, or itself.
+    FACET_RETURN_IF_ERROR(interpreter.KeepUntilEnd(object));
   }
   loop.has_changed = true;
   loop.last_changed = arguments.positional;
   return Value::Bool(!is_same);
 }
 
-Result<Value> CallObjectMethod(Interpreter& interpreter, Object& object, std::string_view name,
-                               const Arguments& arguments) {
-  if (object.kind == Object::Kind::kLoop) {
-    return CallLoopMethod(interpreter, static_cast<Loop&>(object), name, arguments);
+Result<Value> CallObjectMethod(Interpreter& interpreter, const ObjectPtr& object,
+                               std::string_view name, const Arguments& arguments) {
+  if (object->kind == Object::Kind::kLoop) {
+    return CallLoopMethod(interpreter, object, name, arguments);
   }
-  auto& cycler = static_cast<Cycler&>(object);
+  auto& cycler = static_cast<Cycler&>(*object);
   FACET_ASSIGN([[maybe_unused]] const Bound none, Bound::Bind(name, arguments, {}, 0));
   const Value current = cycler.items->items()[cycler.position];
   cycler.position = name == "reset" ? 0 : (cycler.position + 1) % cycler.items->size();
@@ -158,7 +157,7 @@ Result<Value> CallMethod(Interpreter& interpreter, const Value& self, std::strin
     case Value::Kind::kSequence:
       return CallSequenceMethod(interpreter, self, name, arguments);
     case Value::Kind::kObject:
-      return CallObjectMethod(interpreter, self.as_object(), name, arguments);
+      return CallObjectMethod(interpreter, self.object(), name, arguments);
     default:
       return Value::Bool(std::floor(self.as_double()) == self.as_double());
   }
