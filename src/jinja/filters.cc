@@ -70,17 +70,7 @@ Result<Value> MakeGenerator(std::vector<Value> items, Interpreter& interpreter) 
 
 Result<Value> Length(Interpreter&, const Value& input, const Arguments& arguments) {
   FACET_ASSIGN([[maybe_unused]] const Bound none, Bound::Bind("length", arguments, {}, 0));
-  const bool has_length = input.is_undefined() || input.is_string() || input.is_dict() ||
-                          (input.is_sequence() && !input.as_sequence().is_generator());
-  if (!has_length) {
-    return Refuse("", fmt::format("object of type '{}' has no len()", input.TypeName()),
-                  "a string, a list or a dict");
-  }
-  const size_t size = input.is_undefined()
-                          ? 0
-                          : (input.is_string() ? input.as_text()->n_characters
-                                               : (input.is_dict() ? input.as_dict().size()
-                                                                  : input.as_sequence().size()));
+  FACET_ASSIGN(const size_t size, LengthOf(input));
   return Value::Integer(static_cast<int64_t>(size));
 }
 
@@ -418,18 +408,23 @@ Result<Value> Batch(Interpreter& interpreter, const Value& input, const Argument
   FACET_ASSIGN(const Bound bound, Bound::Bind("batch", arguments, {"linecount", "fill_with"}, 1));
   FACET_ASSIGN(const int64_t count, bound.Integer(0, 0));
   FACET_ASSIGN(const SequencePtr items, Iterate(input, interpreter.budget()));
-  if (count < 1 ||
-      count > static_cast<int64_t>(interpreter.budget().limits().max_value_bytes / sizeof(Value))) {
-    return Refuse("", fmt::format("batch({})", count), "a positive size");
-  }
+  // Without a positive size the one batch is never full.
+  const size_t size = count < 1 ? items->size() : static_cast<size_t>(count);
   std::vector<Value> batches;
-  for (size_t begin = 0; begin < items->size(); begin += static_cast<size_t>(count)) {
-    const size_t end = std::min(begin + static_cast<size_t>(count), items->size());
+  if (count == 0 && items->size() > 0) {  // before the first item it is full
+    FACET_ASSIGN(Value empty, MakeList({}, interpreter.budget()));
+    batches.push_back(std::move(empty));
+  }
+  for (size_t begin = 0; begin < items->size(); begin += std::min(size, items->size() - begin)) {
+    const size_t end = begin + std::min(size, items->size() - begin);
     std::vector<Value> batch(items->items().begin() + static_cast<std::ptrdiff_t>(begin),
                              items->items().begin() + static_cast<std::ptrdiff_t>(end));
     if (bound.is_set(1)) {
-      FACET_RETURN_IF_ERROR(interpreter.budget().Make(static_cast<size_t>(count) * sizeof(Value)));
-      batch.resize(static_cast<size_t>(count), bound[1]);
+      if (size > interpreter.budget().limits().max_value_bytes / sizeof(Value)) {
+        return interpreter.budget().Make(SIZE_MAX).error();
+      }
+      FACET_RETURN_IF_ERROR(interpreter.budget().Make(size * sizeof(Value)));
+      batch.resize(size, bound[1]);
     }
     FACET_ASSIGN(Value list, MakeList(std::move(batch), interpreter.budget()));
     batches.push_back(std::move(list));
@@ -442,8 +437,11 @@ Result<Value> SliceFilter(Interpreter& interpreter, const Value& input,
   FACET_ASSIGN(const Bound bound, Bound::Bind("slice", arguments, {"slices", "fill_with"}, 1));
   FACET_ASSIGN(const int64_t n_slices, bound.Integer(0, 0));
   FACET_ASSIGN(const SequencePtr items, Iterate(input, interpreter.budget()));
-  if (n_slices < 1) {
-    return Refuse("", fmt::format("slice({})", n_slices), "a positive number");
+  if (n_slices == 0) {
+    return Refuse("", "slice(0)", "another number");
+  }
+  if (n_slices < 0) {
+    return MakeGenerator({}, interpreter);
   }
   FACET_RETURN_IF_ERROR(interpreter.budget().Step(static_cast<uint64_t>(n_slices)));
   const size_t size = items->size() / static_cast<size_t>(n_slices);

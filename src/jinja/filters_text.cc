@@ -149,21 +149,20 @@ Result<Value> Truncate(Interpreter& interpreter, const Value& input, const Argum
   FACET_ASSIGN(const TextPtr end, bound.has(2) ? bound.String(2)
                                                : Result<TextPtr>(std::make_shared<const Text>(
                                                      MarkedString("...", Origin::kTemplate))));
-  if (!input.is_string()) {
-    return Refuse("",
-                  input.is_undefined() ? input.UndefinedReason()
-                                       : fmt::format("truncate of a {}", input.TypeName()),
-                  "a string");
-  }
   const auto end_size = static_cast<int64_t>(end->n_characters);
   if (length < end_size || leeway < 0 || leeway > INT32_MAX || length > INT32_MAX) {
     return Refuse("", fmt::format("truncate to {} characters with a leeway of {}", length, leeway),
                   fmt::format("at least {} and 0", end_size));
   }
-  const TextPtr& text = input.as_text();
-  if (static_cast<int64_t>(text->n_characters) <= length + leeway) {
-    return input;
+  // What is short enough stays as it is, whatever it is.
+  if (!input.is_string() ||
+      static_cast<int64_t>(input.as_text()->n_characters) <= length + leeway) {
+    FACET_ASSIGN(const size_t size, LengthOf(input));
+    return static_cast<int64_t>(size) <= length + leeway
+               ? Result<Value>(input)
+               : Refuse("", fmt::format("truncate of a {}", input.TypeName()), "a string");
   }
+  const TextPtr& text = input.as_text();
   FACET_RETURN_IF_ERROR(interpreter.budget().Scan(text->text().size()));
   MarkedString kept =
       text->marked.Substring(0, ByteOffset(*text, static_cast<size_t>(length - end_size)));
@@ -357,7 +356,7 @@ Result<Value> FileSize(Interpreter&, const Value& input, const Arguments& argume
     return result("1 Byte");
   }
   if (!(*parsed >= base)) {
-    return result(fmt::format("{:.0f} Bytes", std::trunc(*parsed)));
+    return result(fmt::format("{:.0f} Bytes", std::trunc(*parsed) + 0.0));
   }
   double unit = base * base;
   size_t prefix = 0;

@@ -254,10 +254,6 @@ Result<Interpreter::Flow> Interpreter::RunLoop(const Stmt& statement, Scope* sco
                                                const Value& iterable, int level) {
   FACET_ASSIGN(SequencePtr all, Iterate(iterable, budget_));
   FACET_ASSIGN(const SequencePtr items, SelectItems(statement, scope, std::move(all)));
-  if (items->size() == 0) {
-    ScopeHolder inner(*this, scope);
-    return RunBody(statement.otherwise, inner.get());
-  }
   auto loop = std::make_shared<Loop>(items);
   loop->level0 = level;
   if (statement.is_recursive) {
@@ -267,6 +263,7 @@ Result<Interpreter::Flow> Interpreter::RunLoop(const Stmt& statement, Scope* sco
       outer->is_captured = true;
     }
   }
+  bool has_finished_one = false;
   for (size_t i = 0; i < items->size(); ++i) {
     FACET_RETURN_IF_ERROR(budget_.Step());
     loop->index0 = i;
@@ -279,8 +276,14 @@ Result<Interpreter::Flow> Interpreter::RunLoop(const Stmt& statement, Scope* sco
     if (flow == Flow::kBreak) {
       break;
     }
+    has_finished_one = has_finished_one || flow == Flow::kNext;
   }
-  return Flow::kNext;
+  if (has_finished_one) {
+    return Flow::kNext;
+  }
+  // As in Jinja: also when every round was left by break or continue.
+  ScopeHolder inner(*this, scope);
+  return RunBody(statement.otherwise, inner.get());
 }
 
 Result<Interpreter::Flow> Interpreter::RunWith(const Stmt& statement, Scope* scope) {

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "jinja/arithmetic.h"
 #include "jinja/builtins.h"
 #include "jinja/compare.h"
 #include "jinja/interpreter.h"
@@ -92,42 +92,27 @@ Result<bool> CompareTest(Interpreter& interpreter, const Value& value, Operand a
   }
 }
 
-Result<bool> RestIs(const Value& value, const Value& divisor, int64_t wanted) {
-  if (value.is_undefined()) {
-    return Refuse("", value.UndefinedReason(), "a number");
-  }
-  if (!value.is_number() || value.is_big_integer() || !divisor.is_number() ||
-      divisor.is_big_integer()) {
-    return Refuse("", fmt::format("{} modulo {}", value.TypeName(), divisor.TypeName()),
-                  "numbers of 64 bits");
-  }
-  if (divisor.as_double() == 0) {
-    return Refuse("", "division by zero", "another divisor");
-  }
-  if (value.is_float() || divisor.is_float()) {
-    const double rest = std::fmod(value.as_double(), divisor.as_double());
-    return (rest < 0 ? rest + std::fabs(divisor.as_double()) : rest) == static_cast<double>(wanted);
-  }
-  if (divisor.as_integer() == -1) {
-    return wanted == 0;
-  }
-  const int64_t rest = value.as_integer() % divisor.as_integer();
-  return (wanted == 0 ? rest == 0 : rest == wanted || rest == -wanted);
+/// value % divisor == wanted
+Result<bool> RestIs(Interpreter& interpreter, const Value& value, const Value& divisor,
+                    int64_t wanted) {
+  Budget& budget = interpreter.budget();
+  FACET_ASSIGN(const Value rest, Arithmetic(Operator::kModulo, value, divisor, budget));
+  return Equal(rest, Value::Integer(wanted), budget);
 }
 
-Result<bool> IsOdd(Interpreter&, const Value& value, Operand arguments) {
+Result<bool> IsOdd(Interpreter& interpreter, const Value& value, Operand arguments) {
   FACET_RETURN_IF_ERROR(NoArguments("odd", arguments));
-  return RestIs(value, Value::Integer(2), 1);
+  return RestIs(interpreter, value, Value::Integer(2), 1);
 }
 
-Result<bool> IsEven(Interpreter&, const Value& value, Operand arguments) {
+Result<bool> IsEven(Interpreter& interpreter, const Value& value, Operand arguments) {
   FACET_RETURN_IF_ERROR(NoArguments("even", arguments));
-  return RestIs(value, Value::Integer(2), 0);
+  return RestIs(interpreter, value, Value::Integer(2), 0);
 }
 
-Result<bool> IsDivisibleBy(Interpreter&, const Value& value, Operand arguments) {
+Result<bool> IsDivisibleBy(Interpreter& interpreter, const Value& value, Operand arguments) {
   FACET_ASSIGN(const Bound bound, Bound::Bind("divisibleby", arguments, {"num"}, 1));
-  return RestIs(value, bound[0], 0);
+  return RestIs(interpreter, value, bound[0], 0);
 }
 
 template <bool kUpper>
@@ -143,6 +128,8 @@ Result<bool> IsSameAs(Interpreter& interpreter, const Value& value, Operand argu
     return false;
   }
   switch (value.kind()) {
+    case Value::Kind::kUndefined:  // each is an object of its own
+      return false;
     case Value::Kind::kSequence:
       return value.sequence() == bound[0].sequence();
     case Value::Kind::kDict:
@@ -154,11 +141,13 @@ Result<bool> IsSameAs(Interpreter& interpreter, const Value& value, Operand argu
 
 Result<bool> IsFilterName(Interpreter&, const Value& value, Operand arguments) {
   FACET_RETURN_IF_ERROR(NoArguments("filter", arguments));
+  FACET_RETURN_IF_ERROR(CheckHashable(value));
   return value.is_string() && FindFilter(value.as_string()) != nullptr;
 }
 
 Result<bool> IsTestName(Interpreter&, const Value& value, Operand arguments) {
   FACET_RETURN_IF_ERROR(NoArguments("test", arguments));
+  FACET_RETURN_IF_ERROR(CheckHashable(value));
   return value.is_string() && FindTest(value.as_string()) != nullptr;
 }
 

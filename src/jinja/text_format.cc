@@ -256,7 +256,11 @@ class PercentFormatter {
       }
     }
     const bool is_tuple = arguments_.is_sequence() && arguments_.as_sequence().is_tuple();
-    if (!arguments_.is_dict() && n_used_ < (is_tuple ? arguments_.as_sequence().size() : 1)) {
+    // What has items by key or number may be left over, as in Python.
+    const bool may_be_unused = arguments_.is_dict() || arguments_.is_undefined() ||
+                               (arguments_.is_sequence() && arguments_.as_sequence().has_index());
+    const size_t n_given = is_tuple ? arguments_.as_sequence().size() : 1;
+    if (n_used_ < n_given && (is_tuple || !may_be_unused)) {
       return Refuse("", "not all arguments converted during string formatting");
     }
     return Value::String(std::move(out_));

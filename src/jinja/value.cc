@@ -304,6 +304,26 @@ Result<Value> MakeString(MarkedString text, Budget& budget) {
   return Value::String(std::move(text));
 }
 
+Result<size_t> LengthOf(const Value& value) {
+  switch (value.kind()) {
+    case Value::Kind::kUndefined:
+      return size_t{0};
+    case Value::Kind::kString:
+      return value.as_text()->n_characters;
+    case Value::Kind::kDict:
+      return value.as_dict().size();
+    case Value::Kind::kSequence:
+      if (!value.as_sequence().is_generator()) {
+        return value.as_sequence().size();
+      }
+      break;
+    default:
+      break;
+  }
+  return Refuse("", fmt::format("object of type '{}' has no len()", value.TypeName()),
+                "a string, a list or a dict");
+}
+
 Status CheckHashable(const Value& key) {
   if (key.is_dict() || (key.is_sequence() && key.as_sequence().is_list())) {
     return Refuse("", fmt::format("unhashable type: '{}'", key.TypeName()),

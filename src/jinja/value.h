@@ -232,6 +232,9 @@ Result<Value> MakeRange(Sequence::Range range, Budget& budget);
 Result<Value> MakeDict(std::vector<Dict::Entry> entries, Budget& budget);
 Result<Value> MakeString(MarkedString text, Budget& budget);
 
+/// len(value), or an error: "object of type 'int' has no len()".
+Result<size_t> LengthOf(const Value& value);
+
 /// An error unless the value can be a dict key.
 Status CheckHashable(const Value& key);
 
