@@ -9,7 +9,8 @@ namespace facet {
 struct Kernels;
 class ThreadPool;
 
-/// Borrowed by every operation of compute/. The choice of kernels and the number of threads never change a result.
+/// Borrowed by every operation of compute/. The choice of kernels and the number of threads never
+/// change a result.
 struct ComputeContext {
   const Kernels* kernels;
   ThreadPool* pool;

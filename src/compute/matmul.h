@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of activations with weights as they lie in the file. The numbers contract (ARCHITECTURE.md): an
-// output element is one fixed chain of operations, whatever the number of rows, threads or the instruction set.
+// Matrix products of activations with weights as they lie in the file. The numbers contract
+// (ARCHITECTURE.md): an output element is one fixed chain of operations, whatever the number of
+// rows, threads or the instruction set.
 //
-// Integer-weight types (Q8_0, Q4_0, Q4_K, Q6_K): the activation row is quantised per 32-block to int8 (scale =
-// amax / 127, round to nearest even), and over ascending 32-blocks
+// Integer-weight types (Q8_0, Q4_0, Q4_K, Q6_K): the activation row is quantised per 32-block to
+// int8 (scale = amax / 127, round to nearest even), and over ascending 32-blocks
 //   Q8_0, Q4_0:  acc = fma(float(dot), d_w * d_a, acc)
-//   Q6_K:        acc = fma(float(s0 * dot0 + s1 * dot1), d_w * d_a, acc)      (two sub-blocks of 16, scales s)
-//   Q4_K:        acc = fma(float(s * dot), d_w * d_a, acc);  acc = fma(-float(m * sum_a), dmin_w * d_a, acc)
+//   Q6_K:        acc = fma(float(s0 * dot0 + s1 * dot1), d_w * d_a, acc)      (two sub-blocks of
+//   16, scales s) Q4_K:        acc = fma(float(s * dot), d_w * d_a, acc);  acc = fma(-float(m *
+//   sum_a), dmin_w * d_a, acc)
 // with dot, s * dot and m * sum_a exact in 32-bit integers. acc starts at +0.
-// Float types (F32, F16, BF16): 16 lanes by k mod 16, each acc = fma(w, a, acc) over ascending k, then a fixed tree:
-// lane i += lane i + 8, then + 4, + 2, + 1.
+// Float types (F32, F16, BF16): 16 lanes by k mod 16, each acc = fma(w, a, acc) over ascending k,
+// then a fixed tree: lane i += lane i + 8, then + 4, + 2, + 1.
 #pragma once
 
 #include <cstddef>
@@ -37,17 +39,18 @@ bool IsMatMulType(TensorType type);
 
 /// The int8 form of activation rows.
 struct QuantizedRows {
-  std::vector<int8_t> values;   // [n_rows, n_in]
-  std::vector<float> scales;    // [n_rows, n_in / 32]
-  std::vector<int32_t> sums;    // [n_rows, n_in / 32]: sum of the block's values
+  std::vector<int8_t> values;      // [n_rows, n_in]
+  std::vector<float> scales;       // [n_rows, n_in / 32]
+  std::vector<int32_t> sums;       // [n_rows, n_in / 32]: sum of the block's values
   std::vector<int16_t> half_sums;  // [n_rows, n_in / 16]: sum of each half of a block
 };
 
-/// Input rows of a product: floats, and their int8 form once a product needs it. Reused from call to call so that
-/// memory is allocated once. For one thread; the products inside use the pool.
+/// Input rows of a product: floats, and their int8 form once a product needs it. Reused from call
+/// to call so that memory is allocated once. For one thread; the products inside use the pool.
 class Activations {
  public:
-  /// Refers to `x` [n_rows, n_in], which must stay until the next Set. Forgets the former int8 form.
+  /// Refers to `x` [n_rows, n_in], which must stay until the next Set. Forgets the former int8
+  /// form.
   void Set(const float* x, int64_t n_rows, int64_t n_in);
 
   [[nodiscard]] const float* x() const { return x_; }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The elementwise and row operations of the forward pass. Each row is computed alone, by the same code for one row and
-// for many. Sums run in 16 lanes (k mod 16) with a fixed tree at the end; exp and tanh are our own (error within 2 ulp
-// of the exact value), the same bits in every instruction set.
+// The elementwise and row operations of the forward pass. Each row is computed alone, by the same
+// code for one row and for many. Sums run in 16 lanes (k mod 16) with a fixed tree at the end; exp
+// and tanh are our own (error within 2 ulp of the exact value), the same bits in every instruction
+// set.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +12,14 @@
 
 namespace facet {
 
-/// y = x / sqrt(mean(x²) + eps) · weight per row of n; `weight` [n] or null (reference.md 1.0). y may be x.
-void RmsNorm(const ComputeContext& context, const float* x, const float* weight, float eps, int64_t n_rows, int64_t n,
-             float* y);
+/// y = x / sqrt(mean(x²) + eps) · weight per row of n; `weight` [n] or null (reference.md 1.0). y
+/// may be x.
+void RmsNorm(const ComputeContext& context, const float* x, const float* weight, float eps,
+             int64_t n_rows, int64_t n, float* y);
 
 /// out = gelu_tanh(gate) · up, n values (reference.md 1.4). out may be gate or up.
-void GeluMul(const ComputeContext& context, const float* gate, const float* up, int64_t n, float* out);
+void GeluMul(const ComputeContext& context, const float* gate, const float* up, int64_t n,
+             float* out);
 
 /// x += y
 void Add(const ComputeContext& context, const float* y, int64_t n, float* x);
@@ -25,7 +28,8 @@ void Add(const ComputeContext& context, const float* y, int64_t n, float* x);
 void Scale(const ComputeContext& context, float factor, int64_t n, float* x);
 
 /// out = (a + b) · factor; out may be a or b.
-void AddScale(const ComputeContext& context, const float* a, const float* b, float factor, int64_t n, float* out);
+void AddScale(const ComputeContext& context, const float* a, const float* b, float factor,
+              int64_t n, float* out);
 
 /// x = cap · tanh(x / cap), as x / cap, tanh, · cap (reference.md 1.4)
 void Softcap(const ComputeContext& context, float cap, int64_t n, float* x);
@@ -39,11 +43,12 @@ struct RopeTable {
   std::vector<float> cosine;  ///< [n_rows, n_pairs]
   std::vector<float> sine;
 };
-RopeTable MakeRopeTable(const std::vector<float>& inverse_frequency, const std::vector<int32_t>& positions);
+RopeTable MakeRopeTable(const std::vector<float>& inverse_frequency,
+                        const std::vector<int32_t>& positions);
 
-/// Rotates x [n_rows, n_heads, d_head] in place (reference.md 1.6, rotate-half): a' = a·cos − b·sin, b' = b·cos + a·sin,
-/// each as fma(a, cos, −(b·sin)) and fma(b, cos, a·sin).
-void Rope(const ComputeContext& context, const RopeTable& table, int64_t n_rows, int64_t n_heads, int64_t d_head,
-          float* x);
+/// Rotates x [n_rows, n_heads, d_head] in place (reference.md 1.6, rotate-half): a' = a·cos −
+/// b·sin, b' = b·cos + a·sin, each as fma(a, cos, −(b·sin)) and fma(b, cos, a·sin).
+void Rope(const ComputeContext& context, const RopeTable& table, int64_t n_rows, int64_t n_heads,
+          int64_t d_head, float* x);
 
 }  // namespace facet

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the bits of a block mean: decoding rows of any supported type to float and encoding them, in plain C++. One
-// file per family of types; one table. No threads, no model. Formats: docs/quantization.md.
+// What the bits of a block mean: decoding rows of any supported type to float and encoding them, in
+// plain C++. One file per family of types; one table. No threads, no model. Formats:
+// docs/quantization.md.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,8 @@
 
 namespace facet {
 
-/// The functions of one type. `n` is the number of elements and a multiple of the type's block size.
+/// The functions of one type. `n` is the number of elements and a multiple of the type's block
+/// size.
 struct Codec {
   TensorType type;
   /// Writes n floats. The values are those that ggml's decoder gives, bit for bit.
