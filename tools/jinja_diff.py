@@ -46,7 +46,7 @@ FILTERS = ["abs", "capitalize", "center({n})", "count", "default({e})", "default
            "sort(case_sensitive=true)", "string", "striptags", "sum", "sum(attribute='age')", "title", "tojson",
            "tojson(indent=2)", "tojson(indent=0)", "trim", "trim({s})", "truncate({n})", "truncate(5, true, '')", "unique | list", "upper",
            "urlencode", "wordcount", "xmlattr", "items | list", "groupby('age') | list", "groupby('name') | map('first') | list",
-           "filesizeformat", "attr('name')", "pprint"]
+           "filesizeformat", "attr('name')"]
 METHODS = ["upper()", "lower()", "title()", "capitalize()", "swapcase()", "strip()", "strip({s})", "lstrip()", "rstrip({s})",
            "split()", "split({s})", "split({s}, {n})", "rsplit({s}, {n})", "rsplit(none, 1)", "splitlines()",
            "splitlines(true)", "partition({s})", "rpartition({s})", "replace({s}, {s})", "replace({s}, {s}, {n})",
@@ -74,7 +74,7 @@ class Generator:
     def atom(self):
         return self.pick([self.pick(list(CONTEXT)), self.pick(list(CONTEXT)), self.pick(STRINGS), self.pick(NUMBERS),
                           self.pick(["true", "false", "none", "missing", "[]", "{}", "()", "[1, 'a', 2.5]", "(1,)", "{'a': 1, 2: [3]}",
-                                     "range(4)", "range(5, 0, -2)", "k.x.y[1].z", "r[0].name", "k.items", "d['b']", "l[-1]"])])
+                                     "range(4)", "range(5, 0, -2)", "k.x.y[1].z", "r[0].name", "k['items']", "d['b']", "l[-1]"])])
 
     def index(self):
         part = lambda: self.pick(["", "", "0", "1", "2", "-1", "-2", "5"])  # noqa: E731

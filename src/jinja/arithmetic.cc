@@ -32,6 +32,9 @@ double FloatModulo(double a, double b) {
 
 double FloatFloorDivide(double a, double b) {
   const double quotient = (a - FloatModulo(a, b)) / b;
+  if (quotient == 0) {
+    return std::copysign(0.0, a / b);
+  }
   return std::floor(quotient) + (quotient - std::floor(quotient) > 0.5 ? 1.0 : 0.0);
 }
 

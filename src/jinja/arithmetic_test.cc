@@ -16,6 +16,7 @@ namespace {
 TEST(ArithmeticTest, DivisionRoundsDown) {
   EXPECT_EQ(Shown("[-7 // 2, -7 % 2, 7 % -2, -7.5 // 2, -7.5 % 2, 7 / 2]"),
             "[-4, 1, -1, -4.0, 0.5, 3.5]");
+  EXPECT_EQ(Shown("[0 // -0.5, 0 % -0.5, -0.0 // 2]"), "[-0.0, -0.0, -0.0]");
   EXPECT_EQ(Shown("1 // 0"), "division by zero, wanted another divisor");
   EXPECT_EQ(Shown("0.0 ** -1"), "division by zero, wanted another divisor");
   EXPECT_EQ(Shown("[2 ** -1, 2 ** 62, (-8) ** 2, true + true]"),

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -207,6 +208,28 @@ bool KeyLess(const Value& a, std::string_view b) {
 
 bool KeyLess(const Value& a, const Value& b) { return KeyOrder(a, b) < 0; }
 
+namespace {
+
+/// Merges the sorted ranges [begin, middle) and [middle, end) of `order` into `merged`.
+Status Merge(const std::vector<Value>& keys, bool is_reversed, const std::vector<size_t>& order,
+             std::array<size_t, 3> range, std::vector<size_t>& merged, Budget& budget) {
+  const auto [begin, middle, end] = range;
+  size_t left = begin;
+  size_t right = middle;
+  for (size_t out = begin; out < end; ++out) {
+    bool takes_right = left == middle;
+    if (!takes_right && right < end) {
+      const Value& l = keys[order[left]];
+      const Value& r = keys[order[right]];
+      FACET_ASSIGN(takes_right, is_reversed ? Less(l, r, budget) : Less(r, l, budget));
+    }
+    merged[out] = order[takes_right ? right++ : left++];
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<std::vector<size_t>> SortedOrder(const std::vector<Value>& keys, bool is_reversed,
                                         Budget& budget) {
   FACET_RETURN_IF_ERROR(budget.Make(2 * keys.size() * sizeof(size_t)));
@@ -218,17 +241,7 @@ Result<std::vector<size_t>> SortedOrder(const std::vector<Value>& keys, bool is_
     for (size_t begin = 0; begin < keys.size(); begin += 2 * width) {
       const size_t middle = std::min(begin + width, keys.size());
       const size_t end = std::min(begin + 2 * width, keys.size());
-      size_t left = begin;
-      size_t right = middle;
-      for (size_t out = begin; out < end; ++out) {
-        bool takes_right = left == middle;
-        if (!takes_right && right < end) {
-          const Value& l = keys[order[left]];
-          const Value& r = keys[order[right]];
-          FACET_ASSIGN(takes_right, is_reversed ? Less(l, r, budget) : Less(r, l, budget));
-        }
-        merged[out] = order[takes_right ? right++ : left++];
-      }
+      FACET_RETURN_IF_ERROR(Merge(keys, is_reversed, order, {begin, middle, end}, merged, budget));
     }
     order.swap(merged);
   }

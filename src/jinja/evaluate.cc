@@ -445,6 +445,38 @@ Result<Value> Interpreter::EvaluateSlice(const Expr& expr, Scope* scope) {
   return Slice(value, parts, budget_);
 }
 
+namespace {
+
+/// f(**rest)
+Status AddNamed(Arguments& arguments, const Value& rest, Budget& budget) {
+  if (!rest.is_dict()) {
+    return Refuse("", fmt::format("** before a {}", rest.TypeName()), "a dict");
+  }
+  for (const auto& [key, value] : rest.as_dict().entries()) {
+    if (!key.is_string()) {
+      return Refuse("", fmt::format("an argument name of type {}", key.TypeName()), "a string");
+    }
+    FACET_RETURN_IF_ERROR(budget.Make(sizeof(Value) + key.as_string().size()));
+    arguments.keyword.emplace_back(key.as_string(), value);
+  }
+  return {};
+}
+
+Status CheckNames(const Arguments& arguments) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, value] : arguments.keyword) {
+    names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  const auto repeated = std::adjacent_find(names.begin(), names.end());
+  if (repeated != names.end()) {
+    return Refuse("", fmt::format("two values for the argument '{}'", *repeated), "one");
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<Arguments> Interpreter::EvaluateArguments(const CallArguments* arguments, Scope* scope) {
   Arguments evaluated;
   if (arguments == nullptr) {
@@ -467,29 +499,9 @@ Result<Arguments> Interpreter::EvaluateArguments(const CallArguments* arguments,
   }
   if (arguments->rest_keyword != nullptr) {
     FACET_ASSIGN(const Value rest, Evaluate(*arguments->rest_keyword, scope));
-    if (!rest.is_dict()) {
-      return Refuse("", fmt::format("** before a {}", rest.TypeName()), "a dict");
-    }
-    for (const auto& [key, value] : rest.as_dict().entries()) {
-      if (!key.is_string()) {
-        return Refuse("", fmt::format("an argument name of type {}", key.TypeName()), "a string");
-      }
-      FACET_RETURN_IF_ERROR(budget_.Make(sizeof(Value) + key.as_string().size()));
-      evaluated.keyword.emplace_back(key.as_string(), value);
-    }
+    FACET_RETURN_IF_ERROR(AddNamed(evaluated, rest, budget_));
   }
-  if (evaluated.keyword.size() < 2) {
-    return evaluated;
-  }
-  std::vector<std::string_view> names;
-  for (const auto& [name, value] : evaluated.keyword) {
-    names.push_back(name);
-  }
-  std::sort(names.begin(), names.end());
-  const auto repeated = std::adjacent_find(names.begin(), names.end());
-  if (repeated != names.end()) {
-    return Refuse("", fmt::format("two values for the argument '{}'", *repeated), "one");
-  }
+  FACET_RETURN_IF_ERROR(CheckNames(evaluated));
   return evaluated;
 }
 

@@ -194,6 +194,7 @@ Result<Value> Sort(Interpreter& interpreter, const Value& input, const Arguments
   FACET_ASSIGN(const std::vector<size_t> order,
                SortedOrder(keys, bound.Bool(0), interpreter.budget()));
   std::vector<Value> sorted;
+  sorted.reserve(order.size());
   for (const size_t i : order) {
     sorted.push_back(items->items()[i]);
   }
@@ -248,6 +249,7 @@ Result<Value> Unique(Interpreter& interpreter, const Value& input, const Argumen
   }
   std::sort(places.begin(), places.end());
   std::vector<Value> unique;
+  unique.reserve(places.size());
   for (const size_t place : places) {
     unique.push_back(items->items()[place]);
   }
@@ -385,13 +387,15 @@ Result<Value> GroupBy(Interpreter& interpreter, const Value& input, const Argume
   FACET_ASSIGN(const std::vector<size_t> order, SortedOrder(keys, false, budget));
   std::vector<Value> groups;
   for (size_t begin = 0; begin < order.size();) {
-    size_t end = begin;
-    std::vector<Value> members;
-    for (bool is_same = true; end < order.size() && is_same;) {
-      members.push_back(items->items()[order[end++]]);
-      if (end < order.size()) {
-        FACET_ASSIGN(is_same, Equal(keys[order[begin]], keys[order[end]], budget));
+    std::vector<Value> members = {items->items()[order[begin]]};
+    size_t end = begin + 1;
+    for (; end < order.size(); ++end) {
+      const Result<bool> is_same = Equal(keys[order[begin]], keys[order[end]], budget);
+      if (!is_same.ok() || !*is_same) {
+        FACET_RETURN_IF_ERROR(is_same.ok() ? Status() : Status(is_same.error()));
+        break;
       }
+      members.push_back(items->items()[order[end]]);
     }
     FACET_ASSIGN(Value list, MakeList(std::move(members), budget));
     FACET_RETURN_IF_ERROR(budget.Make(sizeof(Sequence)));
@@ -408,6 +412,8 @@ Result<Value> Batch(Interpreter& interpreter, const Value& input, const Argument
   FACET_ASSIGN(const Bound bound, Bound::Bind("batch", arguments, {"linecount", "fill_with"}, 1));
   FACET_ASSIGN(const int64_t count, bound.Integer(0, 0));
   FACET_ASSIGN(const SequencePtr items, Iterate(input, interpreter.budget()));
+  // As many values have no place in any budget.
+  const size_t n_most = interpreter.budget().limits().max_value_bytes / sizeof(Value) + 1;
   // Without a positive size the one batch is never full.
   const size_t size = count < 1 ? items->size() : static_cast<size_t>(count);
   std::vector<Value> batches;
@@ -419,13 +425,10 @@ Result<Value> Batch(Interpreter& interpreter, const Value& input, const Argument
     const size_t end = begin + std::min(size, items->size() - begin);
     std::vector<Value> batch(items->items().begin() + static_cast<std::ptrdiff_t>(begin),
                              items->items().begin() + static_cast<std::ptrdiff_t>(end));
-    if (bound.is_set(1)) {
-      if (size > interpreter.budget().limits().max_value_bytes / sizeof(Value)) {
-        return interpreter.budget().Make(SIZE_MAX).error();
-      }
-      FACET_RETURN_IF_ERROR(interpreter.budget().Make(size * sizeof(Value)));
-      batch.resize(size, bound[1]);
-    }
+    const bool is_filled = bound.is_set(1);
+    FACET_RETURN_IF_ERROR(
+        interpreter.budget().Make(is_filled ? std::min(size, n_most) * sizeof(Value) : 0));
+    batch.resize(is_filled ? size : batch.size(), bound[1]);
     FACET_ASSIGN(Value list, MakeList(std::move(batch), interpreter.budget()));
     batches.push_back(std::move(list));
   }

@@ -22,6 +22,26 @@ Result<Value> Range(Interpreter& interpreter, const Arguments& arguments) {
   return MakeRange(range, interpreter.budget());
 }
 
+/// The entries of a mapping, or of a list of pairs.
+Result<std::vector<Dict::Entry>> EntriesOf(const Value& source, Budget& budget,
+                                           std::string_view function) {
+  if (source.is_dict()) {
+    FACET_RETURN_IF_ERROR(budget.Make(source.as_dict().size() * sizeof(Dict::Entry)));
+    return source.as_dict().entries();
+  }
+  std::vector<Dict::Entry> entries;
+  FACET_ASSIGN(const SequencePtr pairs, Iterate(source, budget));
+  for (const Value& pair : pairs->items()) {
+    FACET_ASSIGN(const SequencePtr parts, Iterate(pair, budget));
+    if (parts->size() != 2) {
+      return Refuse("", fmt::format("an item of {} values in {}()", parts->size(), function),
+                    "pairs");
+    }
+    entries.emplace_back(parts->items()[0], parts->items()[1]);
+  }
+  return entries;
+}
+
 /// dict(mapping or pairs, name=value, ...)
 Result<std::vector<Dict::Entry>> DictEntries(Interpreter& interpreter, const Arguments& arguments,
                                              std::string_view function) {
@@ -32,22 +52,7 @@ Result<std::vector<Dict::Entry>> DictEntries(Interpreter& interpreter, const Arg
   }
   std::vector<Dict::Entry> entries;
   if (!arguments.positional.empty()) {
-    const Value& source = arguments.positional[0];
-    if (source.is_dict()) {
-      FACET_RETURN_IF_ERROR(
-          interpreter.budget().Make(source.as_dict().size() * sizeof(Dict::Entry)));
-      entries = source.as_dict().entries();
-    } else {
-      FACET_ASSIGN(const SequencePtr pairs, Iterate(source, interpreter.budget()));
-      for (const Value& pair : pairs->items()) {
-        FACET_ASSIGN(const SequencePtr parts, Iterate(pair, interpreter.budget()));
-        if (parts->size() != 2) {
-          return Refuse("", fmt::format("an item of {} values in {}()", parts->size(), function),
-                        "pairs");
-        }
-        entries.emplace_back(parts->items()[0], parts->items()[1]);
-      }
-    }
+    FACET_ASSIGN(entries, EntriesOf(arguments.positional[0], interpreter.budget(), function));
   }
   for (const auto& [name, value] : arguments.keyword) {
     entries.emplace_back(Value::String(name, Origin::kTemplate), value);
@@ -182,8 +187,8 @@ Result<Bound> Bound::Bind(std::string_view function, const Arguments& arguments,
 }
 
 const Value& Bound::operator[](size_t i) const {
-  static const Value undefined;
-  return has(i) ? *values_[i] : undefined;
+  static const Value kUndefined;
+  return has(i) ? *values_[i] : kUndefined;
 }
 
 Result<int64_t> Bound::Integer(size_t i, int64_t otherwise) const {
