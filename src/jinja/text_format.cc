@@ -92,10 +92,10 @@ Result<Spec> ParseSpec(std::string_view text) {
 }
 
 std::string Digits(uint64_t number, unsigned base, bool is_upper) {
+  const std::string_view characters = is_upper ? "0123456789ABCDEF" : "0123456789abcdef";
   std::string digits;
   do {
-    digits.insert(digits.begin(),
-                  (is_upper ? "0123456789ABCDEF" : "0123456789abcdef")[number % base]);
+    digits.insert(digits.begin(), characters[number % base]);
     number /= base;
   } while (number != 0);
   return digits;
