@@ -124,10 +124,6 @@ Result<RunnerOptions> RunnerOptionsFrom(const Options& options, const Config& co
   if (runner.n_context == 0) {
     runner.n_context = config.n_context;
   }
-  if (runner.n_context > config.n_context) {
-    Warn(fmt::format("--ctx-size {}: more than the {} positions that the model was made for",
-                     runner.n_context, config.n_context));
-  }
   runner.n_threads = options.threads;
   runner.kv_type = FindKvType(options.kv_type).value_or(KvType::kF16);
   if (options.cpu_isa != "auto") {
@@ -141,6 +137,7 @@ Result<RunnerOptions> RunnerOptionsFrom(const Options& options, const Config& co
       return Refuse("--cpu-isa", fmt::format("\"{}\"", options.cpu_isa), wanted);
     }
   }
+  FACET_RETURN_IF_ERROR(PlanKv(config, runner));
   return runner;
 }
 

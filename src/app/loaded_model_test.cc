@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "base/log.h"
-
 namespace facet {
 namespace {
 
@@ -77,16 +75,16 @@ TEST(RunnerOptionsFrom, RefusesAnUnknownInstructionSet) {
       << runner.error().Message();
 }
 
-TEST(RunnerOptionsFrom, WarnsAboveTheContextOfTheModel) {
-  std::string warning;
-  LogSink before = SetWarningSink([&warning](std::string_view line) { warning = line; });
+TEST(RunnerOptionsFrom, RefusesMoreContextThanTheModelHas) {
   Config config;
+  config.name = "Facet Tiny";
   config.n_context = 4096;
   Options options;
   options.ctx_size = 5000;
-  EXPECT_EQ(RunnerOptionsFrom(options, config)->n_context, 5000);
-  SetWarningSink(std::move(before));
-  EXPECT_EQ(warning, "--ctx-size 5000: more than the 4096 positions that the model was made for");
+  const auto runner = RunnerOptionsFrom(options, config);
+  ASSERT_FALSE(runner.ok());
+  EXPECT_EQ(runner.error().Message(),
+            "context: 5000 positions, wanted at most 4096, what Facet Tiny was made for");
 }
 
 TEST(SamplingFrom, PrefersTheOptions) {
