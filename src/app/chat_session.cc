@@ -85,6 +85,7 @@ std::string ChatSession::TextOf(std::string_view line) {
 
 std::vector<std::string> ChatSession::CommandNames() {
   std::vector<std::string> names;
+  names.reserve(std::size(kCommands));
   for (const CommandHelpLine& command : kCommands) {
     names.emplace_back(command.name);
   }

@@ -368,19 +368,19 @@ std::vector<CommandSpec> MakeCommandTable() {
 }  // namespace
 
 std::span<const OptionSpec> OptionTable() {
-  static const std::vector<OptionSpec> table = [] {
+  static const std::vector<OptionSpec> kTable = [] {
     std::vector<OptionSpec> all;
     for (auto part : {PromptOptions(), SamplingOptions(), LengthOptions(), OutputOptions()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;
   }();
-  return table;
+  return kTable;
 }
 
 std::span<const CommandSpec> CommandTable() {
-  static const std::vector<CommandSpec> table = MakeCommandTable();
-  return table;
+  static const std::vector<CommandSpec> kTable = MakeCommandTable();
+  return kTable;
 }
 
 }  // namespace facet

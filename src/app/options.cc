@@ -120,7 +120,9 @@ struct Setter {
 
   template <typename Field, typename Value>
   Status Set(Field Options::*field, Result<Value> value) {
-    FACET_RETURN_IF_ERROR(value);
+    if (!value.ok()) {
+      return value.error();
+    }
     options->*field = *std::move(value);
     return {};
   }

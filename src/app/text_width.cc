@@ -42,7 +42,7 @@ size_t PreviousGrapheme(std::string_view text, size_t pos) {
   while (begin > 0 && text[begin] != '\n' && text[begin] != ' ') {
     --begin;
   }
-  for (size_t next = begin; (next = NextGrapheme(text, begin)) < pos;) {
+  for (size_t next = NextGrapheme(text, begin); next < pos; next = NextGrapheme(text, begin)) {
     begin = next;
   }
   return begin;

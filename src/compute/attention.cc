@@ -139,10 +139,12 @@ size_t KvHalfBlockBytes(KvType type, const KvShape& shape) {
   return n * ElementBytes(type) + (type == KvType::kQ8_0 ? n / kScaleGroup * 2 : 0);
 }
 
-void StoreKv(KvType type, const KvShape& shape, const float* k, const float* v, int slot,
-             std::byte* k_block, std::byte* v_block) {
+void StoreKv(const KvLayout& layout, const float* k, const float* v, int slot, std::byte* block) {
   FACET_CHECK(slot >= 0 && slot < kPositions);
-  if (type == KvType::kQ8_0) {
+  const KvShape& shape = layout.shape;
+  std::byte* k_block = block + layout.k_offset;
+  std::byte* v_block = block + layout.v_offset;
+  if (layout.type == KvType::kQ8_0) {
     FACET_CHECK(shape.d_head % kScaleGroup == 0);
     StoreQ8(shape, k, slot, true, k_block);
     StoreQ8(shape, v, slot, false, v_block);
@@ -151,8 +153,8 @@ void StoreKv(KvType type, const KvShape& shape, const float* k, const float* v, 
   for (int64_t head = 0; head < shape.n_kv_heads; ++head) {
     for (int64_t d = 0; d < shape.d_head; ++d) {
       const Placement place = PlaceOf(shape.d_head, head, d, slot);
-      StoreElement(type, k[head * shape.d_head + d], k_block, place.k);
-      StoreElement(type, v[head * shape.d_head + d], v_block, place.v);
+      StoreElement(layout.type, k[head * shape.d_head + d], k_block, place.k);
+      StoreElement(layout.type, v[head * shape.d_head + d], v_block, place.v);
     }
   }
 }
@@ -172,8 +174,10 @@ int64_t ProductsOf(std::span<const AttentionRow> rows, int64_t d_head, int64_t n
 
 }  // namespace
 
-void Attention(const ComputeContext& context, KvType type, const KvShape& shape, int n_heads,
-               size_t k_offset, size_t v_offset, std::span<const AttentionRow> rows) {
+void Attention(const ComputeContext& context, const KvLayout& layout, int n_heads,
+               std::span<const AttentionRow> rows) {
+  const KvType type = layout.type;
+  const KvShape& shape = layout.shape;
   FACET_CHECK(shape.d_head % (type == KvType::kQ8_0 ? kScaleGroup : 8) == 0);
   FACET_CHECK(shape.n_kv_heads > 0 && n_heads % shape.n_kv_heads == 0);
   const HeadUnits cut = CutHeads(n_heads, shape.n_kv_heads);
@@ -198,10 +202,10 @@ void Attention(const ComputeContext& context, KvType type, const KvShape& shape,
     task.blocks = row.blocks.data();
     const size_t offset = kv_head * head_elements * ElementBytes(type);
     const size_t scales_offset = ScalesOffset(shape) + kv_head * head_elements / kScaleGroup * 2;
-    task.k_offset = k_offset + offset;
-    task.v_offset = v_offset + offset;
-    task.k_scales_offset = k_offset + scales_offset;
-    task.v_scales_offset = v_offset + scales_offset;
+    task.k_offset = layout.k_offset + offset;
+    task.v_offset = layout.v_offset + offset;
+    task.k_scales_offset = layout.k_offset + scales_offset;
+    task.v_scales_offset = layout.v_offset + scales_offset;
     kernel(task);
   };
   if (ProductsOf(rows, shape.d_head, n_heads) >= kLeastProducts) {

@@ -39,10 +39,16 @@ struct KvShape {
 /// Bytes of K (and as many of V) of one layer in one block.
 size_t KvHalfBlockBytes(KvType type, const KvShape& shape);
 
-/// Writes k and v ([n_kv_heads, d_head] each) of one position into slot `slot` of a block's layer.
-/// `k_block`, `v_block`: where the layer's K and V begin in the block.
-void StoreKv(KvType type, const KvShape& shape, const float* k, const float* v, int slot,
-             std::byte* k_block, std::byte* v_block);
+/// Where the K and V of one layer lie in each block of its group, and how they are stored.
+struct KvLayout {
+  KvType type;
+  KvShape shape;
+  size_t k_offset = 0;  ///< bytes from a block's beginning
+  size_t v_offset = 0;
+};
+
+/// Writes k and v ([n_kv_heads, d_head] each) of one position into slot `slot` of a block.
+void StoreKv(const KvLayout& layout, const float* k, const float* v, int slot, std::byte* block);
 
 /// One query row of one layer.
 struct AttentionRow {
@@ -53,9 +59,9 @@ struct AttentionRow {
   std::span<std::byte* const> blocks;  ///< blocks[pos / 32]; entries outside the range may be null
 };
 
-/// `k_offset`, `v_offset`: bytes from a block's beginning to this layer's K and V. Query head h
-/// reads KV head h / (n_heads / n_kv_heads). No scaling of the scores (reference.md 1.5).
-void Attention(const ComputeContext& context, KvType type, const KvShape& shape, int n_heads,
-               size_t k_offset, size_t v_offset, std::span<const AttentionRow> rows);
+/// Query head h reads KV head h / (n_heads / n_kv_heads). No scaling of the scores (reference.md
+/// 1.5).
+void Attention(const ComputeContext& context, const KvLayout& layout, int n_heads,
+               std::span<const AttentionRow> rows);
 
 }  // namespace facet

@@ -52,15 +52,22 @@ float Tree32(float* lanes) {
   return lanes[0];
 }
 
+// The keys [low, high) of a tile that are visible.
+struct Visible {
+  int low;
+  int high;
+};
+
 struct Running {
   float largest = -std::numeric_limits<float>::infinity();
   float sum = 0.0f;
 };
 
-// Adds the keys [low, high) of one tile to the output of one head.
+// Adds the visible keys of one tile to the output of one head.
 template <Loader Load>
-void AddTile(const AttentionTask& task, const std::byte* block, int low, int high, const float* q,
+void AddTile(const AttentionTask& task, const std::byte* block, Visible keys, const float* q,
              float* out, Running& running) {
+  const auto [low, high] = keys;
   float p[kTile] = {};
   float largest = running.largest;
   for (int k = low; k < high; ++k) {
@@ -98,7 +105,7 @@ void Attend(const AttentionTask& task) {
     for (int32_t tile = task.begin / kTile; tile * kTile < task.end; ++tile) {
       const int low = std::max(0, task.begin - tile * kTile);
       const int high = std::min(kTile, task.end - tile * kTile);
-      AddTile<Load>(task, task.blocks[tile], low, high, q, out, running);
+      AddTile<Load>(task, task.blocks[tile], {low, high}, q, out, running);
     }
     for (int d = 0; d < task.d_head; ++d) {
       out[d] /= running.sum;

@@ -61,8 +61,8 @@ class Cache {
       const std::vector<float> k = random.Floats(n, 1.5f);
       const std::vector<float> v = random.Floats(n, 3.0f);
       std::byte* block = blocks_.back();
-      StoreKv(type, shape, k.data(), v.data(), pos % kKvBlockPositions, block + kKOffset,
-              block + v_offset());
+      StoreKv({type, shape, kKOffset, v_offset()}, k.data(), v.data(), pos % kKvBlockPositions,
+              block);
       original_k_.push_back(k);
       original_v_.push_back(v);
     }
@@ -119,7 +119,7 @@ std::vector<float> Attend(const ComputeContext& context, const Cache& cache, KvT
     rows.push_back({q.data() + row * n, out.data() + row * n, ranges[row].begin, ranges[row].end,
                     cache.blocks()});
   }
-  Attention(context, type, shape, n_heads, kKOffset, cache.v_offset(), rows);
+  Attention(context, {type, shape, kKOffset, cache.v_offset()}, n_heads, rows);
   return out;
 }
 
@@ -235,14 +235,14 @@ TEST_P(AttentionTest, LargeScoresStayFinite) {
     const std::vector<float> k(32, static_cast<float>(pos % 64));
     const std::vector<float> v(32, static_cast<float>(pos));
     std::byte* block = blocks[static_cast<size_t>(pos / 32)];
-    StoreKv(GetParam(), shape, k.data(), v.data(), pos % 32, block, block + half);
+    StoreKv({GetParam(), shape, 0, half}, k.data(), v.data(), pos % 32, block);
   }
   const std::vector<float> q(32, 100.0f);
   for (const Isa isa : SupportedIsas()) {
     const TestContext context(isa, 1);
     std::vector<float> out(32);
     const AttentionRow row = {q.data(), out.data(), 0, 96, blocks};
-    Attention(*context, GetParam(), shape, 1, 0, half, std::span(&row, 1));
+    Attention(*context, {GetParam(), shape, 0, half}, 1, std::span(&row, 1));
     for (const float value : out) {
       EXPECT_NEAR(value, 63.0f, 0.1f);
     }
@@ -258,7 +258,7 @@ TEST_P(AttentionTest, BlocksOutsideTheRangeMayBeMissing) {
     const TestContext context(isa, 1);
     std::vector<float> out(32);
     const AttentionRow row = {q.data(), out.data(), 40, 64, blocks};
-    Attention(*context, GetParam(), shape, 1, kKOffset, cache.v_offset(), std::span(&row, 1));
+    Attention(*context, {GetParam(), shape, kKOffset, cache.v_offset()}, 1, std::span(&row, 1));
     EXPECT_TRUE(std::isfinite(out[0]));
   }
 }

@@ -110,7 +110,7 @@ int64_t LimitByCgroups(const std::string& root, int64_t limit) {
       limit = LeastQuota(base, path, true, limit);
     } else if (HasController(controllers, "cpu")) {
       limit = LeastQuota(base + "/cpu", path, false, limit);
-      limit = LeastQuota(base + "/" + controllers, path, false, limit);
+      limit = LeastQuota(std::string(base).append("/").append(controllers), path, false, limit);
     }
   }
   return limit;

@@ -21,11 +21,11 @@ int64_t RowsPerGrain(int64_t n) {
 
 }  // namespace
 
-void RmsNorm(const ComputeContext& context, const float* x, const float* weight, float eps,
-             int64_t n_rows, int64_t n, float* y) {
+void RmsNorm(const ComputeContext& context, const float* x, NormParams params, int64_t n_rows,
+             int64_t n, float* y) {
   context.pool->RunRanges(n_rows, RowsPerGrain(n), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
-      context.kernels->rows->rms_norm(x + row * n, weight, eps, n, y + row * n);
+      context.kernels->rows->rms_norm(x + row * n, params.weight, params.eps, n, y + row * n);
     }
   });
 }

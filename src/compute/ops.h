@@ -12,10 +12,14 @@
 
 namespace facet {
 
-/// y = x / sqrt(mean(x²) + eps) · weight per row of n; `weight` [n] or null (reference.md 1.0). y
-/// may be x.
-void RmsNorm(const ComputeContext& context, const float* x, const float* weight, float eps,
-             int64_t n_rows, int64_t n, float* y);
+struct NormParams {
+  const float* weight;  ///< [n], or null
+  float eps;
+};
+
+/// y = x / sqrt(mean(x²) + eps) · weight per row of n (reference.md 1.0). y may be x.
+void RmsNorm(const ComputeContext& context, const float* x, NormParams params, int64_t n_rows,
+             int64_t n, float* y);
 
 /// out = gelu_tanh(gate) · up, n values (reference.md 1.4). out may be gate or up.
 void GeluMul(const ComputeContext& context, const float* gate, const float* up, int64_t n,

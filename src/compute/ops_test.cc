@@ -49,7 +49,7 @@ TEST(RmsNorm, EverySetGivesTheScalarBits) {
     for (const float* w : {weight.data(), static_cast<const float*>(nullptr)}) {
       ExpectSameEverywhere([&](const ComputeContext& context) {
         Floats y = x;
-        RmsNorm(context, y.data(), w, 1e-6f, n_rows, n, y.data());
+        RmsNorm(context, y.data(), {w, 1e-6f}, n_rows, n, y.data());
         return y;
       });
     }
@@ -63,7 +63,7 @@ TEST(RmsNorm, IsNearTheFormula) {
   const Floats x = random.Floats(n, 3.0f);
   const Floats weight = random.Floats(n, 2.0f);
   Floats y(n);
-  RmsNorm(*scalar, x.data(), weight.data(), 1e-6f, 1, n, y.data());
+  RmsNorm(*scalar, x.data(), {weight.data(), 1e-6f}, 1, n, y.data());
   double sum = 0.0;
   for (const float value : x) {
     sum += static_cast<double>(value) * static_cast<double>(value);

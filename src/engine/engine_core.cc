@@ -90,8 +90,8 @@ StepPlan EngineCore::Plan() {
     states.push_back(entry->sequence.state());
   }
   StepPlan plan = PlanStep(states, n_running_, limits_);
-  for (int n = 0; n < plan.n_preempted; ++n) {
-    entries_[static_cast<size_t>(plan.n_running + n)]->sequence.Preempt();
+  for (int n = plan.n_running; n < plan.n_running + plan.n_preempted; ++n) {
+    entries_[static_cast<size_t>(n)]->sequence.Preempt();
   }
   counters_.n_preempted += plan.n_preempted;
   n_running_ = plan.n_running;

@@ -34,8 +34,8 @@ FakeRunner::Slot FakeRunner::Read(const Pool& pool, std::span<const BlockId> blo
     Fault(fmt::format("position {} is visible and has no block", pos));
     return {};
   }
-  const Slot slot =
-      pool.slots.at(static_cast<size_t>(blocks[entry] * kBlockPositions + pos % kBlockPositions));
+  const auto first_slot = static_cast<size_t>(blocks[entry]) * kBlockPositions;
+  const Slot slot = pool.slots.at(first_slot + static_cast<size_t>(pos % kBlockPositions));
   if (slot.pos != pos) {
     Fault(fmt::format("position {} is visible, its block holds {}", pos, slot.pos));
     return {};

@@ -50,10 +50,10 @@ Value Value::String(std::string v) {
 Value Value::Strings(std::vector<std::string> v) {
   return {ValueType::kArray, ValueType::kString, std::move(v)};
 }
-Value Value::U32s(std::vector<uint32_t> v) { return ArrayOf<uint64_t>(ValueType::kUint32, v); }
-Value Value::I32s(std::vector<int32_t> v) { return ArrayOf<int64_t>(ValueType::kInt32, v); }
-Value Value::F32s(std::vector<float> v) { return ArrayOf<double>(ValueType::kFloat32, v); }
-Value Value::Bools(std::vector<bool> v) { return ArrayOf<uint8_t>(ValueType::kBool, v); }
+Value Value::U32s(const std::vector<uint32_t>& v) { return ArrayOf<uint64_t>(ValueType::kUint32, v); }
+Value Value::I32s(const std::vector<int32_t>& v) { return ArrayOf<int64_t>(ValueType::kInt32, v); }
+Value Value::F32s(const std::vector<float>& v) { return ArrayOf<double>(ValueType::kFloat32, v); }
+Value Value::Bools(const std::vector<bool>& v) { return ArrayOf<uint8_t>(ValueType::kBool, v); }
 
 size_t Value::array_size() const {
   return std::visit(

@@ -56,10 +56,10 @@ struct Value {
   static Value Bool(bool v);
   static Value String(std::string v);
   static Value Strings(std::vector<std::string> v);
-  static Value U32s(std::vector<uint32_t> v);
-  static Value I32s(std::vector<int32_t> v);
-  static Value F32s(std::vector<float> v);
-  static Value Bools(std::vector<bool> v);
+  static Value U32s(const std::vector<uint32_t>& v);
+  static Value I32s(const std::vector<int32_t>& v);
+  static Value F32s(const std::vector<float>& v);
+  static Value Bools(const std::vector<bool>& v);
 
   [[nodiscard]] bool is_array() const { return type == ValueType::kArray; }
   [[nodiscard]] size_t array_size() const;  ///< 0 unless an array

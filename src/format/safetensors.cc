@@ -239,6 +239,7 @@ Status File::IndexNames(const std::string& name) {
 Status File::OpenIndexed(const std::string& path) {
   FACET_ASSIGN(const auto entries, ReadIndex(path));
   std::vector<std::string> shards;
+  shards.reserve(entries.size());
   for (const auto& [tensor, shard] : entries) {
     shards.push_back(shard);
   }

@@ -59,18 +59,19 @@ KvStore::Pool KvStore::MakePool(const KvGroupPlan& group) {
   return pool;
 }
 
-KvStore::KvStore(const Config& config, KvType type, const KvPoolPlan& plan) : type_(type) {
+KvStore::KvStore(const Config& config, KvType type, const KvPoolPlan& plan) {
   size_t full_end = 0;
   size_t sliding_end = 0;
   for (int l = 0; l < config.n_layers; ++l) {
     const LayerDesc& layer = config.layers[static_cast<size_t>(l)];
     if (layer.kv_layer != l) {
-      places_.push_back(places_[static_cast<size_t>(layer.kv_layer)]);
+      layouts_.push_back(layouts_[static_cast<size_t>(layer.kv_layer)]);
       continue;
     }
     size_t& end = layer.kind == LayerKind::kFull ? full_end : sliding_end;
-    const size_t half = KvHalfBlockBytes(type, {layer.n_kv_heads, layer.d_head});
-    places_.push_back({layer.kind, end, end + half});
+    const KvShape shape = {layer.n_kv_heads, layer.d_head};
+    const size_t half = KvHalfBlockBytes(type, shape);
+    layouts_.push_back({type, shape, end, end + half});
     end += 2 * half;
   }
   FACET_CHECK(static_cast<int64_t>(full_end) == plan.full.bytes_per_block);

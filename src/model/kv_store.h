@@ -16,21 +16,14 @@
 
 namespace facet {
 
-/// Where a layer's K and V lie within a block of its group. For a shared layer: those of its donor.
-struct KvPlace {
-  LayerKind group = LayerKind::kFull;
-  size_t k_offset = 0;
-  size_t v_offset = 0;
-};
-
 class KvStore {
  public:
   /// `plan` comes from PlanKv for the same config and type. Memory is taken lazily by the system.
   KvStore(const Config& config, KvType type, const KvPoolPlan& plan);
 
-  [[nodiscard]] KvType type() const { return type_; }
-  [[nodiscard]] const KvPlace& place(int layer) const {
-    return places_[static_cast<size_t>(layer)];
+  /// Of a shared layer: that of its donor.
+  [[nodiscard]] const KvLayout& layout(int layer) const {
+    return layouts_[static_cast<size_t>(layer)];
   }
   [[nodiscard]] std::byte* block(LayerKind group, BlockId id) const;
 
@@ -42,8 +35,7 @@ class KvStore {
   };
   static Pool MakePool(const KvGroupPlan& group);
 
-  KvType type_;
-  std::vector<KvPlace> places_;
+  std::vector<KvLayout> layouts_;
   Pool sliding_;
   Pool full_;
 };

@@ -62,12 +62,12 @@ TEST(KvStore, GivesSharedLayersTheirDonorsPlace) {
   const auto plan = PlanKv(config, options);
   ASSERT_TRUE(plan.ok());
   const KvStore store(config, options.kv_type, *plan);
-  EXPECT_EQ(store.place(5).k_offset, store.place(3).k_offset);
-  EXPECT_EQ(store.place(9).v_offset, store.place(4).v_offset);
-  EXPECT_EQ(store.place(9).group, LayerKind::kFull);
-  EXPECT_EQ(store.place(0).k_offset, 0U);
-  EXPECT_EQ(store.place(0).v_offset, size_t{32 * 32 * 2});
-  EXPECT_EQ(store.place(1).k_offset, size_t{2 * 32 * 32 * 2});
+  EXPECT_EQ(store.layout(5).k_offset, store.layout(3).k_offset);
+  EXPECT_EQ(store.layout(9).v_offset, store.layout(4).v_offset);
+  EXPECT_EQ(store.layout(9).shape.d_head, 64);
+  EXPECT_EQ(store.layout(0).k_offset, 0U);
+  EXPECT_EQ(store.layout(0).v_offset, size_t{32 * 32 * 2});
+  EXPECT_EQ(store.layout(1).k_offset, size_t{2 * 32 * 32 * 2});
   EXPECT_EQ(store.block(LayerKind::kFull, 1) - store.block(LayerKind::kFull, 0),
             plan->full.bytes_per_block);
 }

@@ -164,7 +164,7 @@ void TextModel::Layer(int l) {
   float* h = Reserve(&h_, n_rows() * n);
   float* branch = Reserve(&branch_, n_rows() * n);
 
-  RmsNorm(context_, x_.data(), w.attn_norm.data(), config_.norm_eps, n_rows(), n, h);
+  RmsNorm(context_, x_.data(), {w.attn_norm.data(), config_.norm_eps}, n_rows(), n, h);
   activations_.Set(h, n_rows(), n);
   StoreKeysAndValues(l, &activations_);
   if (l == last_kv_layer_) {
@@ -174,12 +174,12 @@ void TextModel::Layer(int l) {
     }
   }
   Attend(l);
-  RmsNorm(context_, branch, w.post_attn_norm.data(), config_.norm_eps, n_rows(), n, branch);
+  RmsNorm(context_, branch, {w.post_attn_norm.data(), config_.norm_eps}, n_rows(), n, branch);
   Add(context_, branch, n_rows() * n, x_.data());
   EmitTap("after_attention", l, x_, n);
 
   FeedForward(l);
-  RmsNorm(context_, branch, w.post_ffn_norm.data(), config_.norm_eps, n_rows(), n, branch);
+  RmsNorm(context_, branch, {w.post_ffn_norm.data(), config_.norm_eps}, n_rows(), n, branch);
   Add(context_, branch, n_rows() * n, x_.data());
   EmitTap("after_mlp", l, x_, n);
 
@@ -209,22 +209,20 @@ void TextModel::StoreKeysAndValues(int l, Activations* h) {
   } else {
     MatMul(context_, w.v, *h, v);
   }
-  RmsNorm(context_, k, w.k_norm.data(), config_.norm_eps, n_vectors, layer.d_head, k);
+  RmsNorm(context_, k, {w.k_norm.data(), config_.norm_eps}, n_vectors, layer.d_head, k);
   Rope(context_, is_full ? rope_full_ : rope_sliding_, n_rows(), layer.n_kv_heads, layer.d_head, k);
-  RmsNorm(context_, v, nullptr, config_.norm_eps, n_vectors, layer.d_head, v);
+  RmsNorm(context_, v, {nullptr, config_.norm_eps}, n_vectors, layer.d_head, v);
   EmitTap("k", l, k_, width);
   EmitTap("v", l, v_, width);
 
-  const KvPlace& place = kv_.place(l);
+  const KvLayout& layout = kv_.layout(l);
   for (int64_t r = 0; r < n_rows(); ++r) {
     const Row& row = *rows_[static_cast<size_t>(r)].row;
     const auto& blocks =
         (is_full ? blocks_.full : blocks_.sliding)[static_cast<size_t>(row.sequence)];
     const auto index = static_cast<size_t>(row.pos / kBlockPositions);
     FACET_CHECK(index < blocks.size() && blocks[index] != nullptr);
-    StoreKv(kv_.type(), {layer.n_kv_heads, layer.d_head}, k + r * width, v + r * width,
-            row.pos % kBlockPositions, blocks[index] + place.k_offset,
-            blocks[index] + place.v_offset);
+    StoreKv(layout, k + r * width, v + r * width, row.pos % kBlockPositions, blocks[index]);
   }
 }
 
@@ -268,8 +266,8 @@ void TextModel::Attend(int l) {
   float* q = Reserve(&q_, n_rows() * width);
   float* heads = Reserve(&heads_, n_rows() * width);
   MatMul(context_, w.q, activations_, q);
-  RmsNorm(context_, q, w.q_norm.data(), config_.norm_eps, n_rows() * config_.n_heads, layer.d_head,
-          q);
+  RmsNorm(context_, q, {w.q_norm.data(), config_.norm_eps}, n_rows() * config_.n_heads,
+          layer.d_head, q);
   Rope(context_, is_full ? rope_full_ : rope_sliding_, n_rows(), config_.n_heads, layer.d_head, q);
   EmitTap("q", l, q_, width);
 
@@ -286,9 +284,7 @@ void TextModel::Attend(int l) {
     }
     attention_rows.push_back(a);
   }
-  const KvPlace& place = kv_.place(l);
-  Attention(context_, kv_.type(), {layer.n_kv_heads, layer.d_head}, config_.n_heads, place.k_offset,
-            place.v_offset, attention_rows);
+  Attention(context_, kv_.layout(l), config_.n_heads, attention_rows);
   EmitTap("heads", l, heads_, width);
   activations_.Set(heads, n_rows(), width);
   MatMul(context_, w.o, activations_, branch_.data());
@@ -302,7 +298,7 @@ void TextModel::FeedForward(int l) {
   const int64_t n_inner = n_rows() * layer.n_ff;
   float* gate = Reserve(&gate_, n_inner);
   float* up = Reserve(&up_, n_inner);
-  RmsNorm(context_, x_.data(), w.ffn_norm.data(), config_.norm_eps, n_rows(), n, h_.data());
+  RmsNorm(context_, x_.data(), {w.ffn_norm.data(), config_.norm_eps}, n_rows(), n, h_.data());
   activations_.Set(h_.data(), n_rows(), n);
   MatMul(context_, w.gate, activations_, gate);
   MatMul(context_, w.up, activations_, up);
@@ -312,10 +308,10 @@ void TextModel::FeedForward(int l) {
   if (config_.n_experts > 0) {
     Experts(l);
     const MixtureWeights& m = w.mixture;
-    RmsNorm(context_, branch_.data(), m.post_norm_dense.data(), config_.norm_eps, n_rows(), n,
+    RmsNorm(context_, branch_.data(), {m.post_norm_dense.data(), config_.norm_eps}, n_rows(), n,
             branch_.data());
-    RmsNorm(context_, expert_sum_.data(), m.post_norm_experts.data(), config_.norm_eps, n_rows(), n,
-            expert_sum_.data());
+    RmsNorm(context_, expert_sum_.data(), {m.post_norm_experts.data(), config_.norm_eps}, n_rows(),
+            n, expert_sum_.data());
     Add(context_, expert_sum_.data(), n_rows() * n, branch_.data());
   }
 }
@@ -324,7 +320,7 @@ void TextModel::FeedForward(int l) {
 /// (reference.md 1.8). The router reads the raw residual.
 void TextModel::Route(const MixtureWeights& w) {
   const int n_experts = config_.n_experts;
-  RmsNorm(context_, x_.data(), w.router_scale.data(), config_.norm_eps, n_rows(), config_.n_embd,
+  RmsNorm(context_, x_.data(), {w.router_scale.data(), config_.norm_eps}, n_rows(), config_.n_embd,
           h_.data());
   float* router = Reserve(&router_, n_rows() * n_experts);
   float* weight = Reserve(&expert_weight_, n_rows() * n_experts);
@@ -352,7 +348,7 @@ void TextModel::Experts(int l) {
   const int64_t n = config_.n_embd;
   Route(w);
   EmitTap("router_weights", l, expert_weight_, config_.n_experts);
-  RmsNorm(context_, x_.data(), w.pre_norm.data(), config_.norm_eps, n_rows(), n, h_.data());
+  RmsNorm(context_, x_.data(), {w.pre_norm.data(), config_.norm_eps}, n_rows(), n, h_.data());
   float* sum = Reserve(&expert_sum_, n_rows() * n);
   std::fill_n(sum, n_rows() * n, 0.0F);
   for (int e = 0; e < config_.n_experts; ++e) {
@@ -402,7 +398,7 @@ void TextModel::PerLayerInput(int l) {
   const WeightMatrix of_layer{all.type, width, n, all.row(l * width)};
   MatMul(context_, of_layer, embedded_activations_, ple);
   Scale(context_, 1.0F / std::sqrt(static_cast<float>(n)), n_rows() * width, ple);
-  RmsNorm(context_, ple, weights_.ple_proj_norm.data(), config_.norm_eps, n_rows(), width, ple);
+  RmsNorm(context_, ple, {weights_.ple_proj_norm.data(), config_.norm_eps}, n_rows(), width, ple);
   for (int64_t r = 0; r < n_rows(); ++r) {
     const Row& row = *rows_[static_cast<size_t>(r)].row;
     const int64_t id = row.soft_row >= 0 ? 0 : row.token;
@@ -418,7 +414,7 @@ void TextModel::PerLayerInput(int l) {
   GeluMul(context_, gate, ple, n_rows() * width, gate);
   inner_activations_.Set(gate, n_rows(), width);
   MatMul(context_, w.ple_proj, inner_activations_, branch_.data());
-  RmsNorm(context_, branch_.data(), w.ple_norm.data(), config_.norm_eps, n_rows(), n,
+  RmsNorm(context_, branch_.data(), {w.ple_norm.data(), config_.norm_eps}, n_rows(), n,
           branch_.data());
   Add(context_, branch_.data(), n_rows() * n, x_.data());
 }
@@ -429,7 +425,7 @@ void TextModel::Logits() {
   if (rows_.empty()) {
     return;
   }
-  RmsNorm(context_, x_.data(), weights_.output_norm.data(), config_.norm_eps, n_rows(), n,
+  RmsNorm(context_, x_.data(), {weights_.output_norm.data(), config_.norm_eps}, n_rows(), n,
           h_.data());
   EmitTap("final_norm", -1, h_, n);
   float* logits = Reserve(&logits_, n_rows() * config_.n_vocab);
