@@ -20,10 +20,13 @@ say() { printf '== %s\n' "$*"; }
 
 # The first Debian mirror that this machine's apt uses.
 find_mirror() {
-  {
+  local found
+  # Files that are not there are no failure: the one that is counts.
+  found=$({
     sed -n 's/^URIs: *\([^ ]*\).*/\1/p' /etc/apt/sources.list.d/*.sources
     sed -n 's/^deb \(\[[^]]*\] \)\?\([^ ]*\).*/\2/p' /etc/apt/sources.list /etc/apt/sources.list.d/*.list
-  } 2>/dev/null | grep -m 1 -E '/debian/?$' || echo http://deb.debian.org/debian
+  } 2>/dev/null | grep -m 1 -E '/debian/?$' || true)
+  echo "${found:-http://deb.debian.org/debian}"
 }
 
 room=$(mktemp -d)

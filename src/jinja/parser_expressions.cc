@@ -171,7 +171,8 @@ Result<ExprPtr> Parser::ParseCompare() {
     } else {
       break;
     }
-    if (chain == nullptr) {
+    if (chain == nullptr) {  // the first time only, so `left` is still there
+      // NOLINTNEXTLINE(bugprone-use-after-move)
       chain = Make(Expr::Kind::kCompare, left->position);
       FACET_RETURN_IF_ERROR(Adopt(*chain, std::move(left)));
     }

@@ -373,6 +373,7 @@ Status JsonWriter::PutDict(const Dict& dict, int depth) {
   std::vector<Dict::Entry> entries = dict.entries();
   if (style_.has_sorted_keys) {
     std::vector<Value> keys;
+    keys.reserve(entries.size());
     for (const auto& [key, value] : entries) {
       keys.push_back(key);
     }

@@ -67,7 +67,7 @@ class Binder {
  public:
   explicit Binder(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
 
-  [[nodiscard]] const Status& status() const { return status_; }
+  [[nodiscard]] Status status() const { return status_; }
   [[nodiscard]] bool Has(const std::string& name) const {
     return checkpoint_.Find(name) != nullptr;
   }
@@ -238,6 +238,7 @@ int HeadSize(const Config& c, LayerKind kind) {
 /// theta^(-2i/d), i < n_pairs; the exponent's denominator is always the whole head.
 std::vector<float> InverseFrequencies(float theta, int d_head, int n_pairs) {
   std::vector<float> frequencies;
+  frequencies.reserve(static_cast<size_t>(n_pairs));
   for (int i = 0; i < n_pairs; ++i) {
     frequencies.push_back(
         static_cast<float>(std::pow(static_cast<double>(theta), -2.0 * i / d_head)));
