@@ -57,9 +57,18 @@ Result<Prompt> MakePrompt(const Options& options, const LoadedModel& model,
   return model.chat_template().Render(request);
 }
 
+/// What an answer is made with. `trace` may be null.
+struct Run {
+  const Options& options;
+  const LoadedModel& model;
+  Generator* generator;
+  Trace* trace;
+  double load_s;
+};
+
 /// One prompt, one reply.
-Status Answer(const Options& options, const LoadedModel& model, const std::string& text,
-              double load_s, Generator* generator, Trace* trace, Reply* reply) {
+Status Answer(const Run& run, const std::string& text, Reply* reply) {
+  const auto& [options, model, generator, trace, load_s] = run;
   FACET_ASSIGN(const Prompt prompt, MakePrompt(options, model, text));
   std::vector<int> tokens = TokenizePrompt(model.tokenizer(), model.vocab(), prompt);
   if (trace != nullptr) {
@@ -98,21 +107,21 @@ int Close(const Options& options, const LoadedModel& model, const Generator& gen
 }
 
 /// With the model in memory: one answer, or a chat.
-int RunLoaded(const Options& options, const LoadedModel& model,
-              const std::optional<std::string>& text, double load_s, Generator* generator,
-              Trace* trace) {
-  if (options.think && !model.chat_template().traits().knows_thinking) {
+int RunLoaded(const Run& run, const std::optional<std::string>& text) {
+  const Options& options = run.options;
+  if (options.think && !run.model.chat_template().traits().knows_thinking) {
     Warn("--think: the model's chat template knows no thinking");
   }
   if (!text) {
-    return RunChat(options, model, generator);
+    return RunChat(options, run.model, run.generator);
   }
   Reply reply;
-  Status status = Answer(options, model, *text, load_s, generator, trace, &reply);
-  if (status.ok() && trace != nullptr) {
-    status = trace->status();
+  Status status = Answer(run, *text, &reply);
+  if (status.ok() && run.trace != nullptr) {
+    status = run.trace->status();
   }
-  return status.ok() ? Close(options, model, *generator, reply) : Fail(status.error(), kExitFailed);
+  return status.ok() ? Close(options, run.model, *run.generator, reply)
+                     : Fail(status.error(), kExitFailed);
 }
 
 }  // namespace
@@ -157,7 +166,7 @@ int RunRun(const Options& options) {
   }
   const double load_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return RunLoaded(options, **model, *text, load_s, &*generator, trace ? &*trace : nullptr);
+  return RunLoaded({options, **model, &*generator, trace ? &*trace : nullptr, load_s}, *text);
 }
 
 }  // namespace facet

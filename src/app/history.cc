@@ -49,7 +49,7 @@ Status WriteTo(const std::string& path, int flags, std::string_view bytes) {
   if (file < 0) {
     return Failure(path, "write");
   }
-  const Status status = WriteAll(file, bytes, path);
+  Status status = WriteAll(file, bytes, path);
   ::close(file);
   return status;
 }

@@ -220,33 +220,33 @@ double Json::as_double(double otherwise) const {
 }
 
 const std::string& Json::as_string() const {
-  static const std::string empty;
+  static const std::string kEmpty;
   const auto* value = std::get_if<std::string>(&value_);
-  return value != nullptr ? *value : empty;
+  return value != nullptr ? *value : kEmpty;
 }
 
 const Json::Array& Json::items() const {
-  static const Array empty;
+  static const Array kEmpty;
   const auto* value = std::get_if<Array>(&value_);
-  return value != nullptr ? *value : empty;
+  return value != nullptr ? *value : kEmpty;
 }
 
 const Json::Object& Json::members() const {
-  static const Object empty;
+  static const Object kEmpty;
   const auto* value = std::get_if<Object>(&value_);
-  return value != nullptr ? *value : empty;
+  return value != nullptr ? *value : kEmpty;
 }
 
 const Json::BigInteger& Json::as_big_integer() const {
-  static const BigInteger zero{"0"};
+  static const BigInteger kZero{"0"};
   const auto* value = std::get_if<BigInteger>(&value_);
-  return value != nullptr ? *value : zero;
+  return value != nullptr ? *value : kZero;
 }
 
 const Json& Json::operator[](std::string_view key) const {
-  static const Json null;
+  static const Json kNull;
   const Json* found = Find(key);
-  return found != nullptr ? *found : null;
+  return found != nullptr ? *found : kNull;
 }
 
 const Json* Json::Find(std::string_view key) const {
