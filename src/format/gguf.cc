@@ -50,7 +50,9 @@ Value Value::String(std::string v) {
 Value Value::Strings(std::vector<std::string> v) {
   return {ValueType::kArray, ValueType::kString, std::move(v)};
 }
-Value Value::U32s(const std::vector<uint32_t>& v) { return ArrayOf<uint64_t>(ValueType::kUint32, v); }
+Value Value::U32s(const std::vector<uint32_t>& v) {
+  return ArrayOf<uint64_t>(ValueType::kUint32, v);
+}
 Value Value::I32s(const std::vector<int32_t>& v) { return ArrayOf<int64_t>(ValueType::kInt32, v); }
 Value Value::F32s(const std::vector<float>& v) { return ArrayOf<double>(ValueType::kFloat32, v); }
 Value Value::Bools(const std::vector<bool>& v) { return ArrayOf<uint8_t>(ValueType::kBool, v); }
