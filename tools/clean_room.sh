@@ -31,7 +31,7 @@ find_mirror() {
 
 room=$(mktemp -d)
 clean_up() {
-  umount "$room/proc" 2>/dev/null || true
+  umount "$room/proc" "$room/dev/pts" 2>/dev/null || true
   if $keep; then
     say "kept $room"
   else
@@ -48,6 +48,7 @@ fi
 rm -f "$room.log"
 cp /etc/resolv.conf "$room/etc/resolv.conf"
 mount -t proc proc "$room/proc"
+mount --bind /dev/pts "$room/dev/pts"  # terminals, for the tests of the chat
 git clone -q . "$room/facet"
 
 in_room() { chroot "$room" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin bash -c "cd / && $1"; }

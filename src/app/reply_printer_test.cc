@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/json.h"
+#include "support/testing.h"
 
 namespace facet {
 namespace {
@@ -84,6 +85,9 @@ TEST(TextPrinter, AddsNoSecondLineBreak) {
 }
 
 TEST(TextPrinter, ATerminalShowsThoughtsDimmedAndControlsHarmless) {
+  if (!testing::HasTerminals()) {
+    GTEST_SKIP() << testing::kNoTerminals;
+  }
   Output terminal(true);
   TextPrinter printer(terminal.fd(), Style{"<b>", "<dim>", "<red>", "<reset>"});
   ASSERT_TRUE(printer.Print({Kind::kThought, "hm"}).ok());
@@ -95,6 +99,9 @@ TEST(TextPrinter, ATerminalShowsThoughtsDimmedAndControlsHarmless) {
 }
 
 TEST(TextPrinter, MarksThoughtsWithoutColours) {
+  if (!testing::HasTerminals()) {
+    GTEST_SKIP() << testing::kNoTerminals;
+  }
   Output terminal(true);
   TextPrinter printer(terminal.fd(), Style{});
   ASSERT_TRUE(printer.Print({Kind::kThought, "hm"}).ok());

@@ -33,7 +33,7 @@ std::vector<Wide<Stored>> Widen(std::span<const std::byte> raw) {
   for (size_t i = 0; i < numbers.size(); ++i) {
     Stored stored;
     std::memcpy(&stored, raw.data() + i * sizeof(Stored), sizeof(Stored));
-    numbers[i] = static_cast<Wide<Stored>>(stored);
+    numbers[i] = stored;  // NOLINT(bugprone-signed-char-misuse): int8 is a number here
   }
   return numbers;
 }

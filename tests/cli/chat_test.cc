@@ -16,7 +16,18 @@ namespace {
 const std::vector<std::string> kChat = {"run", "--temp", "0"};
 constexpr std::string_view kStory = "Count from 1 to 20.";
 
-TEST(Chat, AnswersAndLeaves) {
+class AtATerminal : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!HasTerminals()) {
+      GTEST_SKIP() << kNoTerminals;
+    }
+  }
+};
+using Chat = AtATerminal;
+using OneShot = AtATerminal;
+
+TEST_F(Chat, AnswersAndLeaves) {
   TerminalProcess chat(kChat, {});
   chat.ReadUntil("/help lists the commands.");
   chat.ReadUntil("> ");
@@ -28,7 +39,7 @@ TEST(Chat, AnswersAndLeaves) {
   EXPECT_TRUE(chat.is_cooked());
 }
 
-TEST(Chat, KnowsItsCommands) {
+TEST_F(Chat, KnowsItsCommands) {
   const std::string file = MakeTempDir() + "/chat.json";
   TerminalProcess chat(kChat, {});
   chat.ReadUntil("> ");
@@ -52,7 +63,7 @@ TEST(Chat, KnowsItsCommands) {
             "The capital of France is Paris.");
 }
 
-TEST(Chat, KeepsAHistoryForItsOwner) {
+TEST_F(Chat, KeepsAHistoryForItsOwner) {
   const std::string home = MakeTempDir();
   {
     TerminalProcess chat(kChat, {"HOME=" + home});
@@ -76,7 +87,7 @@ TEST(Chat, KeepsAHistoryForItsOwner) {
   EXPECT_EQ(chat.Wait(), 0);
 }
 
-TEST(Chat, CtrlCStopsTheReplyOnly) {
+TEST_F(Chat, CtrlCStopsTheReplyOnly) {
   TerminalProcess chat({"run", "--temp", "0", "-t", "1"}, {});
   chat.ReadUntil("> ");
   chat.Type(std::string(kStory) + "\r");
@@ -89,7 +100,7 @@ TEST(Chat, CtrlCStopsTheReplyOnly) {
   EXPECT_EQ(chat.Wait(), 0);
 }
 
-TEST(Chat, TwoCtrlCOnAnEmptyLineLeave) {
+TEST_F(Chat, TwoCtrlCOnAnEmptyLineLeave) {
   TerminalProcess chat(kChat, {});
   chat.ReadUntil("> ");
   chat.Type("abc\x03");
@@ -101,7 +112,7 @@ TEST(Chat, TwoCtrlCOnAnEmptyLineLeave) {
   EXPECT_TRUE(chat.is_cooked());
 }
 
-TEST(Chat, APasteWaitsForEnter) {
+TEST_F(Chat, APasteWaitsForEnter) {
   TerminalProcess chat(kChat, {});
   chat.ReadUntil("> ");
   chat.Type("\x1b[200~/system one\rtwo\x1b[201~");
@@ -114,7 +125,7 @@ TEST(Chat, APasteWaitsForEnter) {
   EXPECT_EQ(chat.Wait(), 0);
 }
 
-TEST(Chat, EditsWideCharactersAndSurvivesAResize) {
+TEST_F(Chat, EditsWideCharactersAndSurvivesAResize) {
   TerminalProcess chat(kChat, {});
   chat.ReadUntil("> ");
   chat.Type("/system 日本語x");
@@ -129,7 +140,7 @@ TEST(Chat, EditsWideCharactersAndSurvivesAResize) {
   EXPECT_EQ(chat.Wait(), 0);
 }
 
-TEST(Chat, SIGTERMPutsTheTerminalRight) {
+TEST_F(Chat, SIGTERMPutsTheTerminalRight) {
   TerminalProcess chat(kChat, {});
   chat.ReadUntil("> ");
   EXPECT_FALSE(chat.is_cooked());
@@ -138,7 +149,7 @@ TEST(Chat, SIGTERMPutsTheTerminalRight) {
   EXPECT_TRUE(chat.is_cooked());
 }
 
-TEST(Chat, WorksOnADumbTerminal) {
+TEST_F(Chat, WorksOnADumbTerminal) {
   TerminalProcess chat(kChat, {"TERM=dumb"});
   chat.ReadUntil("> ");
   chat.Type("/system\n");
@@ -148,7 +159,7 @@ TEST(Chat, WorksOnADumbTerminal) {
   EXPECT_EQ(chat.raw().find('\x1b'), std::string::npos);
 }
 
-TEST(OneShot, DimsThoughtsUnlessColoursAreUnwanted) {
+TEST_F(OneShot, DimsThoughtsUnlessColoursAreUnwanted) {
   const std::vector<std::string> think = {"run", "--temp", "0", "--think", "What is 3 + 9 + 20?"};
   TerminalProcess colours(think, {});
   EXPECT_EQ(colours.Wait(), 0);
@@ -159,7 +170,7 @@ TEST(OneShot, DimsThoughtsUnlessColoursAreUnwanted) {
   EXPECT_NE(plain.raw().find("[thought] "), std::string::npos) << plain.raw();
 }
 
-TEST(OneShot, CtrlCEndsWith130) {
+TEST_F(OneShot, CtrlCEndsWith130) {
   // End tokens cannot be drawn, so that the reply is long.
   TerminalProcess run({"run", "--temp", "1", "-t", "1", "--logit-bias", "1=-100", "--logit-bias",
                        "16=-100", "--logit-bias", "9=-100", std::string(kStory)},

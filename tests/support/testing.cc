@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/testing.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 
@@ -60,6 +63,15 @@ std::vector<Json> JsonLinesOrDie(const std::string& path) {
     begin = end + 1;
   }
   return lines;
+}
+
+bool HasTerminals() {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  const bool is_usable = terminal >= 0 && ::grantpt(terminal) == 0 && ::unlockpt(terminal) == 0;
+  if (terminal >= 0) {
+    ::close(terminal);
+  }
+  return is_usable;
 }
 
 std::string MakeTempDir() {

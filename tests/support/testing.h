@@ -26,6 +26,11 @@ Json JsonOrDie(const std::string& path);
 /// One value per line.
 std::vector<Json> JsonLinesOrDie(const std::string& path);
 
+/// Whether this machine hands out pseudo-terminals (a bare chroot may not). Where it does not, the
+/// test is to be skipped (GTEST_SKIP() << kNoTerminals).
+bool HasTerminals();
+inline constexpr std::string_view kNoTerminals = "needs pseudo-terminals (/dev/pts)";
+
 /// A fresh empty directory below the test's temporary folder.
 std::string MakeTempDir();
 
