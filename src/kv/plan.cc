@@ -69,17 +69,4 @@ Result<KvPoolPlan> PlanKvPools(const KvPoolInput& input) {
   return plan;
 }
 
-Result<std::vector<KvPoolPlan>> PlanKvPoolTable(const KvPoolInput& input,
-                                                std::span<const int> contexts) {
-  std::vector<KvPoolPlan> table;
-  table.reserve(contexts.size());
-  for (const int n_context : contexts) {
-    KvPoolInput at = input;
-    at.n_context = n_context;
-    FACET_ASSIGN(KvPoolPlan plan, PlanKvPools(at));
-    table.push_back(plan);
-  }
-  return table;
-}
-
 }  // namespace facet

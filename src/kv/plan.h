@@ -5,8 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <vector>
 
 #include "base/status.h"
 #include "kv/block_pool.h"
@@ -62,9 +60,5 @@ struct KvPoolInput {
 /// the sequences share; or the whole context where that is less. Refused where a count or the bytes
 /// overflow, or a number makes no sense.
 Result<KvPoolPlan> PlanKvPools(const KvPoolInput& input);
-
-/// What `input` would take at each of `contexts` positions.
-Result<std::vector<KvPoolPlan>> PlanKvPoolTable(const KvPoolInput& input,
-                                                std::span<const int> contexts);
 
 }  // namespace facet

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 #include <random>
+#include <vector>
 
 namespace facet {
 namespace {
@@ -52,22 +53,25 @@ TEST(KvPools, OneSequence) {
 }
 
 TEST(KvPools, TheTableGrowsOnlyInTheFullGroupBeyondTheWindow) {
-  const KvPoolInput input{.n_sliding_layers = 1,
-                          .sliding_bytes_per_block = 32,
-                          .n_full_layers = 1,
-                          .full_bytes_per_block = 32,
-                          .window = 64,
-                          .n_context = 1,
-                          .n_sequences = 2,
-                          .max_rows = 32};
-  const std::vector<int> contexts{32, 64, 1000, 100000};
-  const auto table = PlanKvPoolTable(input, contexts);
-  ASSERT_TRUE(table.ok());
-  ASSERT_EQ(table->size(), 4U);
-  EXPECT_EQ((*table)[0].sliding.n_blocks, 2);
-  EXPECT_EQ((*table)[1].sliding.n_blocks, 4);
-  EXPECT_EQ((*table)[2].sliding.n_blocks, (*table)[3].sliding.n_blocks);
-  EXPECT_EQ((*table)[3].full.bytes, 2 * 3125 * 32);
+  KvPoolInput input{.n_sliding_layers = 1,
+                    .sliding_bytes_per_block = 32,
+                    .n_full_layers = 1,
+                    .full_bytes_per_block = 32,
+                    .window = 64,
+                    .n_context = 1,
+                    .n_sequences = 2,
+                    .max_rows = 32};
+  std::vector<KvPoolPlan> table;
+  for (const int n_context : {32, 64, 1000, 100000}) {
+    input.n_context = n_context;
+    const auto plan = PlanKvPools(input);
+    ASSERT_TRUE(plan.ok());
+    table.push_back(*plan);
+  }
+  EXPECT_EQ(table[0].sliding.n_blocks, 2);
+  EXPECT_EQ(table[1].sliding.n_blocks, 4);
+  EXPECT_EQ(table[2].sliding.n_blocks, table[3].sliding.n_blocks);
+  EXPECT_EQ(table[3].full.bytes, 2 * 3125 * 32);
   const auto no_window = PlanKvPools({.full_bytes_per_block = 1, .n_context = 100});
   ASSERT_TRUE(no_window.ok());
   EXPECT_EQ(no_window->sliding.n_blocks, 0);
@@ -123,8 +127,7 @@ TEST(KvPools, RefusesOverflowAndNonsense) {
                 .Message(),
             "KV plan: 4611686018427387904 and 4611686018427387904 bytes, wanted a total below 2^63 "
             "bytes");
-  const std::vector<int> contexts{32, -1};
-  EXPECT_EQ(PlanKvPoolTable({}, contexts).error().Message(),
+  EXPECT_EQ(PlanKvPools({.n_context = -1}).error().Message(),
             "KV plan: context -1, wanted at least 1");
 }
 

@@ -9,6 +9,9 @@
 #include "base/check.h"
 
 namespace facet {
+
+// Two layers that may not know each other count positions in the same blocks.
+static_assert(kKvBlockPositions == kBlockPositions);
 Result<KvPoolPlan> PlanKv(const Config& config, const RunnerOptions& options) {
   const int n_context = options.n_context > 0 ? options.n_context : config.n_context;
   if (n_context > config.n_context) {
