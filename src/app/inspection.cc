@@ -11,6 +11,7 @@
 #include "app/text_width.h"
 #include "compute/cpu.h"
 #include "model/model.h"
+#include "model/weights.h"
 
 namespace facet {
 namespace {

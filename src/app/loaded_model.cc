@@ -100,24 +100,6 @@ Status LoadedModel::CollectTokens() {
   return CheckIds(suppressed_tokens_, n_vocab, checkpoint_.path() + ": suppressed tokens");
 }
 
-double BytesPerToken(const Checkpoint& checkpoint) {
-  const Config& config = checkpoint.config();
-  const bool has_output = checkpoint.Find("output.weight") != nullptr;
-  double n_bytes = 0;
-  for (const CheckpointTensor& tensor : checkpoint.tensors()) {
-    const bool is_lookup = tensor.name == "per_layer_token_embd.weight" ||
-                           (has_output && tensor.name == "token_embd.weight");
-    const bool is_of_experts =
-        config.n_experts > 0 && tensor.name.find("_exps.") != std::string::npos;
-    const double share = is_lookup ? 0
-                         : is_of_experts
-                             ? static_cast<double>(config.n_experts_used) / config.n_experts
-                             : 1;
-    n_bytes += share * static_cast<double>(tensor.data.size());
-  }
-  return n_bytes;
-}
-
 Result<RunnerOptions> RunnerOptionsFrom(const Options& options, const Config& config) {
   RunnerOptions runner;
   runner.n_context = options.ctx_size.value_or(std::min(config.n_context, kDefaultContext));

@@ -14,6 +14,7 @@
 #include "engine/request.h"
 #include "model/checkpoint.h"
 #include "model/model.h"
+#include "model/weights.h"
 #include "text/tokenizer.h"
 #include "text/vocab.h"
 
@@ -49,10 +50,6 @@ class LoadedModel {
   std::vector<int32_t> end_tokens_;
   std::vector<int32_t> suppressed_tokens_;
 };
-
-/// Bytes of weights that one generated token reads: tables that are only looked up do not count,
-/// and of a mixture's experts only the share in use.
-double BytesPerToken(const Checkpoint& checkpoint);
 
 /// What the options say about memory and processors, with defaults filled in.
 Result<RunnerOptions> RunnerOptionsFrom(const Options& options, const Config& config);

@@ -76,6 +76,10 @@ Result<Weights> BindWeights(const Checkpoint& checkpoint);
 /// Whether a Gemma 4 text model has a tensor of this name.
 bool IsTextTensorName(std::string_view name);
 
+/// Bytes of weights that one generated token reads: tables that are only looked up do not count,
+/// and of a mixture's experts only the share in use.
+double BytesPerToken(const Checkpoint& checkpoint);
+
 /// Sets head sizes, KV heads, feed-forward widths and v_is_k from the shapes of the tensors where
 /// the metadata says otherwise (files differ), with one warning that names the first difference.
 /// Shapes themselves are checked by BindWeights.
