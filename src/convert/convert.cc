@@ -123,7 +123,7 @@ void SetTokenizer(const Vocab& vocab, const std::string& chat_template,
   metadata->Set("tokenizer.ggml.model", Value::String("gemma4"));
   metadata->Set("tokenizer.ggml.scores", Value::F32s(std::vector<float>(tokens.size(), -1000.0F)));
   metadata->Set("tokenizer.ggml.tokens", Value::Strings(std::move(tokens)));
-  metadata->Set("tokenizer.ggml.token_type", Value::I32s(std::move(kinds)));
+  metadata->Set("tokenizer.ggml.token_type", Value::I32s(kinds));
   metadata->Set("tokenizer.ggml.merges", Value::Strings(vocab.MergeTexts()));
   const auto set_id = [&](const char* key, int id) {
     if (id >= 0) {

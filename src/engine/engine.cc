@@ -47,6 +47,7 @@ struct Engine::State {
 
   void Run();
   Commands TakeCommands();
+  void CountWaiting();
   void Deliver(const std::vector<Event>& events);
 
   // Never changed after construction.
@@ -62,14 +63,13 @@ struct Engine::State {
   Commands commands;
   std::unordered_map<uint64_t, EventSink>
       sinks;          ///< of all live requests; only the engine thread removes
-  int n_waiting = 0;  ///< taken from commands, not running yet
+  int n_waiting = 0;  ///< taken from commands and not running
 
   std::thread thread;
 };
 
 Engine::State::Commands Engine::State::TakeCommands() {
   std::unique_lock lock(mutex);
-  n_waiting = core.n_waiting();
   wake.wait(lock, [&] {
     return core.has_work() || commands.is_stopping || !commands.submitted.empty() ||
            !commands.cancelled.empty();
@@ -80,6 +80,11 @@ Engine::State::Commands Engine::State::TakeCommands() {
   std::swap(taken.cancelled, commands.cancelled);
   taken.is_stopping = commands.is_stopping;
   return taken;
+}
+
+void Engine::State::CountWaiting() {
+  const std::lock_guard lock(mutex);
+  n_waiting = core.n_waiting();
 }
 
 void Engine::State::Run() {
@@ -96,7 +101,9 @@ void Engine::State::Run() {
     if (is_stopping) {
       core.CancelAll();
     }
-    Deliver(core.Step());
+    const auto events = core.Step([this] { CountWaiting(); });
+    CountWaiting();  // before the ends are told: who reads of an end finds room in the queue
+    Deliver(events);
   }
 }
 

@@ -70,9 +70,12 @@ void EngineCore::CancelAll() {
   RemoveFinished();
 }
 
-std::vector<Event> EngineCore::Step() {
+std::vector<Event> EngineCore::Step(const std::function<void()>& on_planned) {
   if (!entries_.empty()) {
     const StepPlan plan = Plan();
+    if (on_planned) {
+      on_planned();
+    }
     const Batch batch = MakeBatch(plan);
     ++counters_.n_steps;
     counters_.n_rows += static_cast<int64_t>(batch.rows.size());

@@ -44,7 +44,9 @@ class EngineCore {
   void Cancel(uint64_t id);
   void CancelAll();
   /// Runs one batch, if there are requests; the events since the last Step, in order per request.
-  std::vector<Event> Step();
+  /// `on_planned` is called before the batch runs, when n_running and n_waiting are those of the
+  /// step; may be empty.
+  std::vector<Event> Step(const std::function<void()>& on_planned = {});
 
   [[nodiscard]] bool has_work() const { return !entries_.empty() || !events_.empty(); }
   [[nodiscard]] int n_running() const { return n_running_; }

@@ -6,6 +6,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <mutex>
 
 #include "base/file.h"
 
@@ -74,13 +76,38 @@ bool HasTerminals() {
   return is_usable;
 }
 
+namespace {
+
+// The directories made by this process, removed when it ends.
+class TempDirs {
+ public:
+  ~TempDirs() {
+    for (const std::string& path : paths_) {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    }
+  }
+  void Add(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    paths_.push_back(path);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> paths_;
+};
+
+}  // namespace
+
 std::string MakeTempDir() {
+  static TempDirs made;
   const char* root = std::getenv("TMPDIR");
   std::string path = std::string(root != nullptr ? root : "/tmp") + "/facet-test-XXXXXX";
   if (::mkdtemp(path.data()) == nullptr) {
     std::perror("mkdtemp");
     std::abort();
   }
+  made.Add(path);
   return path;
 }
 

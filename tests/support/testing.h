@@ -31,7 +31,7 @@ std::vector<Json> JsonLinesOrDie(const std::string& path);
 bool HasTerminals();
 inline constexpr std::string_view kNoTerminals = "needs pseudo-terminals (/dev/pts)";
 
-/// A fresh empty directory below the test's temporary folder.
+/// A fresh empty directory below the test's temporary folder, removed when the program ends.
 std::string MakeTempDir();
 
 }  // namespace facet::testing
