@@ -23,7 +23,9 @@ MAY_INCLUDE = {
     "compute": ["base"],
     "text": ["base", "format"],
     "model": ["base", "format", "quant", "kv", "compute"],
-    "convert": ["base", "format", "quant", "text", "model/config.h", "model/checkpoint.h", "model/weights.h"],
+    "convert": ["base", "format", "quant", "text", "model/config.h", "model/checkpoint.h", "model/weights.h",
+                "compute/thread_pool.h"],
+    "net": ["base"],
     "chat": ["base", "text", "jinja"],
     "engine": ["base", "kv", "model/batch.h", "model/runner.h"],
     "app": None,  # everything

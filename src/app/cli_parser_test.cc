@@ -57,7 +57,7 @@ TEST(ParseCommandLine, SuggestsCommands) {
   EXPECT_EQ(ErrorOf({"rnu"}), "unknown command rnu, did you mean run");
   EXPECT_EQ(ErrorOf({"What is this?"}),
             "unknown command \"What is this?\", wanted one of run, tokenize, inspect, convert, "
-            "help, version");
+            "quantize, imatrix, perplexity, synth, pull, help, version");
   EXPECT_EQ(ErrorOf({"-m", "x", "run"}),
             "option -m before a command, wanted facet COMMAND [OPTIONS]");
 }

@@ -59,6 +59,16 @@ int RunProgram(std::span<const std::string> arguments, const Environment& enviro
       return RunInspect(*options);
     case Command::kConvert:
       return RunConvert(*options);
+    case Command::kQuantize:
+      return RunQuantize(*options);
+    case Command::kImatrix:
+      return RunImatrix(*options);
+    case Command::kPerplexity:
+      return RunPerplexity(*options);
+    case Command::kSynth:
+      return RunSynth(*options);
+    case Command::kPull:
+      return RunPull(*options);
     case Command::kVersion:
       return Print(VersionText() + "\n");
     case Command::kHelp:

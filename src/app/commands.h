@@ -25,6 +25,11 @@ int RunRun(const Options& options);
 int RunTokenize(const Options& options);
 int RunInspect(const Options& options);
 int RunConvert(const Options& options);
+int RunQuantize(const Options& options);
+int RunImatrix(const Options& options);
+int RunPerplexity(const Options& options);
+int RunSynth(const Options& options);
+int RunPull(const Options& options);
 
 /// "facet: MESSAGE" on standard error; returns `code`.
 int Fail(const Error& error, ExitCode code);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables: commands and options. Pure data; options.cc applies it, help.cc shows it.
-#include "app/options.h"
+// The table of options: those of generation here, those of the tools for files beside. Pure data;
+// options.cc applies it, help.cc shows it.
+#include "app/option_tables.h"
 
 namespace facet {
 namespace {
@@ -8,7 +9,27 @@ namespace {
 constexpr Command kRun = Command::kRun;
 constexpr Command kTokenize = Command::kTokenize;
 constexpr Command kInspect = Command::kInspect;
-constexpr Command kConvert = Command::kConvert;
+constexpr Command kPerplexity = Command::kPerplexity;
+constexpr Command kImatrix = Command::kImatrix;
+constexpr Command kQuantize = Command::kQuantize;
+constexpr Command kSynth = Command::kSynth;
+
+// All that do something with a model.
+std::vector<Command> EveryTool() {
+  std::vector<Command> all;
+  for (const CommandSpec& spec : CommandTable()) {
+    if (spec.id != Command::kHelp && spec.id != Command::kVersion) {
+      all.push_back(spec.id);
+    }
+  }
+  return all;
+}
+
+std::vector<Command> Everything() {
+  std::vector<Command> all = EveryTool();
+  all.insert(all.end(), {Command::kHelp, Command::kVersion});
+  return all;
+}
 
 std::vector<OptionSpec> PromptOptions() {
   return {
@@ -20,7 +41,7 @@ std::vector<OptionSpec> PromptOptions() {
        .help = "Gemma 4 model: a .gguf file (of a split one, the first part) or a Hugging Face "
                "directory",
        .group = "Model",
-       .commands = {kRun, kTokenize, kInspect},
+       .commands = {kRun, kTokenize, kInspect, kPerplexity, kImatrix},
        .target = &Options::model},
       {.name = "--prompt",
        .letter = 'p',
@@ -193,9 +214,9 @@ std::vector<OptionSpec> LengthOptions() {
        .key = "threads",
        .placeholder = "N",
        .otherwise = "one per physical core",
-       .help = "processor threads; the reply is the same with any number",
+       .help = "processor threads; results are the same with any number",
        .group = kGroup,
-       .commands = {kRun},
+       .commands = {kRun, kPerplexity, kImatrix, kQuantize, kSynth},
        .target = &Options::threads,
        .check = {.min = 1, .max = 1024}},
       {.name = "--kv-type",
@@ -204,7 +225,7 @@ std::vector<OptionSpec> LengthOptions() {
        .otherwise = "f16",
        .help = "how keys and values are stored: f32, f16, bf16 or q8_0",
        .group = kGroup,
-       .commands = {kRun},
+       .commands = {kRun, kPerplexity, kImatrix},
        .target = &Options::kv_type,
        .check = {.choices = {"f32", "f16", "bf16", "q8_0"}}},
       {.name = "--cpu-isa",
@@ -213,7 +234,7 @@ std::vector<OptionSpec> LengthOptions() {
        .otherwise = "auto",
        .help = "instruction set: auto takes the best of this processor; facet inspect lists them",
        .group = kGroup,
-       .commands = {kRun},
+       .commands = {kRun, kPerplexity, kImatrix},
        .target = &Options::cpu_isa},
   };
 }
@@ -224,7 +245,7 @@ std::vector<OptionSpec> OutputOptions() {
       {.name = "--json",
        .help = "print JSON (facet run: one event per line)",
        .group = kGroup,
-       .commands = {kRun, kTokenize, kInspect},
+       .commands = {kRun, kTokenize, kInspect, kPerplexity},
        .target = &Options::json},
       {.name = "--no-special",
        .help = "read special tokens in the text as plain text",
@@ -241,14 +262,6 @@ std::vector<OptionSpec> OutputOptions() {
        .group = kGroup,
        .commands = {kTokenize},
        .target = &Options::decode},
-      {.name = "--outtype",
-       .placeholder = "TYPE",
-       .otherwise = "auto",
-       .help = "type of the large tensors: auto (as in the source), bf16, f16, f32 or q8_0",
-       .group = kGroup,
-       .commands = {kConvert},
-       .target = &Options::outtype,
-       .check = {.choices = {"auto", "bf16", "f16", "f32", "q8_0"}}},
       {.name = "--verbose",
        .letter = 'v',
        .key = "verbose",
@@ -279,89 +292,14 @@ std::vector<OptionSpec> OutputOptions() {
        .otherwise = "~/.config/facet/config.toml, if it exists",
        .help = "configuration file to read",
        .group = "Other",
-       .commands = {kRun, kTokenize, kInspect, kConvert},
+       .commands = EveryTool(),
        .target = &Options::config},
       {.name = "--help",
        .letter = 'h',
        .help = "show this help",
        .group = "Other",
-       .commands = {kRun, kTokenize, kInspect, kConvert, Command::kHelp, Command::kVersion},
+       .commands = Everything(),
        .target = &Options::wants_help},
-  };
-}
-
-std::vector<CommandSpec> MakeCommandTable() {
-  return {
-      {.id = kRun,
-       .name = "run",
-       .usage = "[OPTIONS] [PROMPT...]",
-       .summary = "answer a prompt, or chat",
-       .text = "Answers the prompt and ends. The prompt is what stands on the command line, in a "
-               "file (-f) or on standard "
-               "input. Without any of them, on a terminal, a chat begins.\n\n"
-               "In a pipe only the answer's text goes to standard output, ended by a line break; "
-               "everything else "
-               "(notes, warnings, thoughts) stays out of it.",
-       .examples = {{"facet run \"What is the capital of France?\"",
-                     "one answer, from the embedded model"},
-                    {"facet run -m gemma-4-E2B-it-Q4_K_M.gguf", "chat with a model"},
-                    {"facet run -m MODEL --temp 0 -n 100 -f question.txt",
-                     "repeatable, at most 100 tokens"},
-                    {"git diff | facet run -m MODEL \"Explain this change:\" -",
-                     "words, then standard input"},
-                    {"facet run -m MODEL --json \"Hello\" | jq .", "events for another program"}},
-       .max_words = SIZE_MAX},
-      {.id = kTokenize,
-       .name = "tokenize",
-       .usage = "[OPTIONS] [TEXT...]",
-       .summary = "show how a text becomes tokens",
-       .text = "Prints one line per token: its id and its text. The text is what stands on the "
-               "command line, in a file "
-               "(-f) or on standard input. Nothing is added to it: no template, no first token.",
-       .examples = {{"facet tokenize \"Hello, world\"", "a table of ids and texts"},
-                    {"facet tokenize -m MODEL --ids -f text.txt", "ids on one line"},
-                    {"facet tokenize --decode 100 200 300", "the other way round"}},
-       .max_words = SIZE_MAX},
-      {.id = kInspect,
-       .name = "inspect",
-       .usage = "[OPTIONS] [MODEL]",
-       .summary = "show what a model file holds and what it needs",
-       .text = "Shows the model's layers, tensor types, tokenizer, chat template, sampling "
-               "defaults, and the memory that "
-               "keys and values take for several context lengths.",
-       .examples = {{"facet inspect gemma-4-E2B-it-Q4_K_M.gguf", "for people"},
-                    {"facet inspect --json MODEL | jq .kv_memory", "for programs"}},
-       .max_words = 1,
-       .wanted = "one model"},
-      {.id = kConvert,
-       .name = "convert",
-       .usage = "[OPTIONS] HFDIR OUT.gguf",
-       .summary = "make a GGUF file of a Hugging Face directory",
-       .text = "Reads config.json, safetensors, tokenizer and chat template, and writes one GGUF "
-               "file that Facet and "
-               "llama.cpp load. The file appears under its name only when it is complete.",
-       .examples = {{"facet convert ~/models/gemma-4-E2B-it gemma-4-E2B-it.gguf",
-                     "the same numbers as in the source"},
-                    {"facet convert --outtype q8_0 ~/models/gemma-4-E2B-it e2b-q8_0.gguf",
-                     "half the size of bf16"}},
-       .min_words = 2,
-       .max_words = 2,
-       .wanted = "HFDIR OUT.gguf"},
-      {.id = Command::kHelp,
-       .name = "help",
-       .usage = "[COMMAND]",
-       .summary = "show the help of the program or of a command",
-       .text = "",
-       .examples = {{"facet help run", "the same as facet run --help"}},
-       .max_words = 1,
-       .wanted = "one command"},
-      {.id = Command::kVersion,
-       .name = "version",
-       .usage = "",
-       .summary = "show the version",
-       .text = "",
-       .examples = {},
-       .wanted = "nothing"},
   };
 }
 
@@ -370,16 +308,12 @@ std::vector<CommandSpec> MakeCommandTable() {
 std::span<const OptionSpec> OptionTable() {
   static const std::vector<OptionSpec> kTable = [] {
     std::vector<OptionSpec> all;
-    for (auto part : {PromptOptions(), SamplingOptions(), LengthOptions(), OutputOptions()}) {
+    for (auto part : {PromptOptions(), BatchOptions(), SamplingOptions(), LengthOptions(),
+                      MeasureOptions(), FileOptions(), OutputOptions()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;
   }();
-  return kTable;
-}
-
-std::span<const CommandSpec> CommandTable() {
-  static const std::vector<CommandSpec> kTable = MakeCommandTable();
   return kTable;
 }
 

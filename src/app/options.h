@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every setting of the program, declared once. One row of the table (option_table.cc) gives the
+// Every setting of the program, declared once. One row of the table (option_table*.cc) gives the
 // flag, the key of the configuration file, the environment variable, the help text, the manual page
 // and the check, so that none of them can drift from the others. Values come from four places; the
 // first that has one wins: command line, environment (FACET_KEY), configuration file, default.
@@ -19,7 +19,19 @@
 
 namespace facet {
 
-enum class Command { kRun, kTokenize, kInspect, kConvert, kHelp, kVersion };
+enum class Command {
+  kRun,
+  kTokenize,
+  kInspect,
+  kConvert,
+  kQuantize,
+  kImatrix,
+  kPerplexity,
+  kSynth,
+  kPull,
+  kHelp,
+  kVersion
+};
 
 using LogitBias = std::vector<std::pair<int32_t, float>>;
 
@@ -65,7 +77,38 @@ struct Options {
   bool ids = false;
   bool decode = false;
 
+  std::string batch;   ///< file of requests; empty: none
+  std::string output;  ///< file; empty: standard output, or a name in the cache
+  bool resume = false;
+  int parallel = 8;
+
+  std::optional<int> chunks;
+  std::optional<int> stride;
+  std::string against;
+
+  bool tensors = false;
+  bool check = false;
+  std::string diff;
+
   std::string outtype = "auto";
+  std::string type;
+  std::vector<std::string> tensor;  ///< "NAME=TYPE"
+  std::string imatrix;
+  bool pure = false;
+  bool allow_requantize = false;
+  bool dry_run = false;
+
+  std::string name;
+  std::string split_max_size;
+  std::string shape = "e2b";
+  std::string vocab;
+  bool drafter = false;
+
+  std::string sha256;
+  std::string hf_endpoint = "https://huggingface.co";
+  std::string token_file;
+  std::string cache_dir;
+
   bool markdown = false;
 };
 

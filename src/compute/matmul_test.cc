@@ -53,14 +53,14 @@ Weights RandomWeights(TensorType type, int64_t n_out, int64_t n_in, bool are_tam
   }
   if (IsFloatType(type)) {
     const std::vector<float> values = random.Floats(static_cast<size_t>(n_out * n_in), 1.0f);
-    FindCodec(type)->encode(values.data(), n_out * n_in, w.bytes.data());
+    FindCodec(type)->encode(values.data(), nullptr, n_out * n_in, w.bytes.data());
     return w;
   }
   const auto block_bytes = static_cast<size_t>(InfoOf(type).block_bytes);
   for (size_t block = 0; block < w.bytes.size(); block += block_bytes) {
     for (const size_t place : ScalePlaces(type)) {
       const float scale = random.Uniform(0.001f, 0.01f);
-      FindCodec(TensorType::kF16)->encode(&scale, 1, w.bytes.data() + block + place);
+      FindCodec(TensorType::kF16)->encode(&scale, nullptr, 1, w.bytes.data() + block + place);
     }
   }
   return w;
@@ -154,7 +154,7 @@ TEST_P(IntegerMatMulTest, NothingSaturates) {
     const float one = 1.0f;
     for (size_t block = 0; block < w.bytes.size(); block += block_bytes) {
       for (const size_t place : ScalePlaces(type)) {
-        FindCodec(TensorType::kF16)->encode(&one, 1, w.bytes.data() + block + place);
+        FindCodec(TensorType::kF16)->encode(&one, nullptr, 1, w.bytes.data() + block + place);
       }
     }
     for (const float value : {1.0f, -1.0f}) {

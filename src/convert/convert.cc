@@ -86,7 +86,7 @@ std::string Recode(const CheckpointTensor& tensor, TensorType type) {
   const int64_t out_bytes = BytesOf(type, n_row);
   for (int64_t r = 0; r * n_row < n_elements; ++r) {
     FindCodec(tensor.type)->decode(tensor.data.data() + r * in_bytes, n_row, row.data());
-    FindCodec(type)->encode(row.data(), n_row,
+    FindCodec(type)->encode(row.data(), nullptr, n_row,
                             reinterpret_cast<std::byte*>(out.data()) + r * out_bytes);
   }
   return out;

@@ -35,7 +35,7 @@ void DecodeQ8(const std::byte* blocks, int64_t n, float* values) {
   }
 }
 
-void EncodeQ8(const float* values, int64_t n, std::byte* blocks) {
+void EncodeQ8(const float* values, const float* /*importance*/, int64_t n, std::byte* blocks) {
   for (int64_t i = 0; i < n; i += kBlock, blocks += kQ8Bytes, values += kBlock) {
     float largest = 0.0f;
     for (int k = 0; k < kBlock; ++k) {
@@ -72,7 +72,7 @@ int NibbleOf(float scaled) {
   return shifted >= 0.0f ? static_cast<int>(shifted) : 0;
 }
 
-void EncodeQ4(const float* values, int64_t n, std::byte* blocks) {
+void EncodeQ4(const float* values, const float* /*importance*/, int64_t n, std::byte* blocks) {
   for (int64_t i = 0; i < n; i += kBlock, blocks += kQ4Bytes, values += kBlock) {
     float extreme = 0.0f;  // the value farthest from zero, with its sign: it becomes -8
     for (int k = 0; k < kBlock; ++k) {
@@ -91,7 +91,7 @@ void EncodeQ4(const float* values, int64_t n, std::byte* blocks) {
 
 }  // namespace
 
-const Codec kQ8_0Codec = {TensorType::kQ8_0, DecodeQ8, EncodeQ8};
-const Codec kQ4_0Codec = {TensorType::kQ4_0, DecodeQ4, EncodeQ4};
+const Codec kQ8_0Codec = {TensorType::kQ8_0, DecodeQ8, nullptr, EncodeQ8};
+const Codec kQ4_0Codec = {TensorType::kQ4_0, DecodeQ4, nullptr, EncodeQ4};
 
 }  // namespace facet

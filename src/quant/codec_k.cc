@@ -82,7 +82,7 @@ void DecodeQ6K(const std::byte* blocks, int64_t n, float* values) {
 
 }  // namespace
 
-const Codec kQ4_KCodec = {TensorType::kQ4_K, DecodeQ4K, nullptr};
-const Codec kQ6_KCodec = {TensorType::kQ6_K, DecodeQ6K, nullptr};
+const Codec kQ4_KCodec = {TensorType::kQ4_K, DecodeQ4K, nullptr, nullptr};
+const Codec kQ6_KCodec = {TensorType::kQ6_K, DecodeQ6K, nullptr, nullptr};
 
 }  // namespace facet

@@ -12,7 +12,7 @@ void CopyFloats(const std::byte* blocks, int64_t n, float* values) {
   std::memcpy(values, blocks, static_cast<size_t>(n) * sizeof(float));
 }
 
-void CopyFloats(const float* values, int64_t n, std::byte* blocks) {
+void CopyFloats(const float* values, const float* /*importance*/, int64_t n, std::byte* blocks) {
   std::memcpy(blocks, values, static_cast<size_t>(n) * sizeof(float));
 }
 
@@ -26,7 +26,7 @@ void Decode16(const std::byte* blocks, int64_t n, float* values) {
 }
 
 template <uint16_t (*Convert)(float)>
-void Encode16(const float* values, int64_t n, std::byte* blocks) {
+void Encode16(const float* values, const float* /*importance*/, int64_t n, std::byte* blocks) {
   for (int64_t i = 0; i < n; ++i) {
     const uint16_t bits = Convert(values[i]);
     std::memcpy(blocks + 2 * i, &bits, sizeof(bits));
@@ -35,8 +35,9 @@ void Encode16(const float* values, int64_t n, std::byte* blocks) {
 
 }  // namespace
 
-const Codec kF32Codec = {TensorType::kF32, CopyFloats, CopyFloats};
-const Codec kF16Codec = {TensorType::kF16, Decode16<FloatFromF16>, Encode16<F16FromFloat>};
-const Codec kBf16Codec = {TensorType::kBF16, Decode16<FloatFromBf16>, Encode16<Bf16FromFloat>};
+const Codec kF32Codec = {TensorType::kF32, CopyFloats, nullptr, CopyFloats};
+const Codec kF16Codec = {TensorType::kF16, Decode16<FloatFromF16>, nullptr, Encode16<F16FromFloat>};
+const Codec kBf16Codec = {TensorType::kBF16, Decode16<FloatFromBf16>, nullptr,
+                          Encode16<Bf16FromFloat>};
 
 }  // namespace facet

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of commands. Pure data; help.cc shows it.
+#include "app/options.h"
+
+namespace facet {
+namespace {
+
+constexpr Command kRun = Command::kRun;
+constexpr Command kTokenize = Command::kTokenize;
+constexpr Command kInspect = Command::kInspect;
+constexpr Command kConvert = Command::kConvert;
+
+std::vector<CommandSpec> MakeCommandTable() {
+  return {
+      {.id = kRun,
+       .name = "run",
+       .usage = "[OPTIONS] [PROMPT...]",
+       .summary = "answer a prompt, or chat",
+       .text = "Answers the prompt and ends. The prompt is what stands on the command line, in a "
+               "file (-f) or on standard "
+               "input. Without any of them, on a terminal, a chat begins.\n\n"
+               "In a pipe only the answer's text goes to standard output, ended by a line break; "
+               "everything else "
+               "(notes, warnings, thoughts) stays out of it.",
+       .examples = {{"facet run \"What is the capital of France?\"",
+                     "one answer, from the embedded model"},
+                    {"facet run -m gemma-4-E2B-it-Q4_K_M.gguf", "chat with a model"},
+                    {"facet run -m MODEL --temp 0 -n 100 -f question.txt",
+                     "repeatable, at most 100 tokens"},
+                    {"git diff | facet run -m MODEL \"Explain this change:\" -",
+                     "words, then standard input"},
+                    {"facet run -m MODEL --json \"Hello\" | jq .", "events for another program"}},
+       .max_words = SIZE_MAX},
+      {.id = kTokenize,
+       .name = "tokenize",
+       .usage = "[OPTIONS] [TEXT...]",
+       .summary = "show how a text becomes tokens",
+       .text = "Prints one line per token: its id and its text. The text is what stands on the "
+               "command line, in a file "
+               "(-f) or on standard input. Nothing is added to it: no template, no first token.",
+       .examples = {{"facet tokenize \"Hello, world\"", "a table of ids and texts"},
+                    {"facet tokenize -m MODEL --ids -f text.txt", "ids on one line"},
+                    {"facet tokenize --decode 100 200 300", "the other way round"}},
+       .max_words = SIZE_MAX},
+      {.id = kInspect,
+       .name = "inspect",
+       .usage = "[OPTIONS] [MODEL]",
+       .summary = "show what a model file holds and what it needs",
+       .text = "Shows the model's layers, tensor types, tokenizer, chat template, sampling "
+               "defaults, and the memory that "
+               "keys and values take for several context lengths.",
+       .examples = {{"facet inspect gemma-4-E2B-it-Q4_K_M.gguf", "for people"},
+                    {"facet inspect --json MODEL | jq .kv_memory", "for programs"}},
+       .max_words = 1,
+       .wanted = "one model"},
+      {.id = kConvert,
+       .name = "convert",
+       .usage = "[OPTIONS] HFDIR OUT.gguf",
+       .summary = "make a GGUF file of a Hugging Face directory",
+       .text = "Reads config.json, safetensors, tokenizer and chat template, and writes one GGUF "
+               "file that Facet and "
+               "llama.cpp load. The file appears under its name only when it is complete.",
+       .examples = {{"facet convert ~/models/gemma-4-E2B-it gemma-4-E2B-it.gguf",
+                     "the same numbers as in the source"},
+                    {"facet convert --outtype q8_0 ~/models/gemma-4-E2B-it e2b-q8_0.gguf",
+                     "half the size of bf16"}},
+       .min_words = 2,
+       .max_words = 2,
+       .wanted = "HFDIR OUT.gguf"},
+      {.id = Command::kQuantize,
+       .name = "quantize",
+       .usage = "[OPTIONS] IN OUT.gguf",
+       .summary = "make a smaller file of a model",
+       .text =
+           "Writes the model with its matrices in a type of fewer bits. Which tensors keep more "
+           "than the type says is a fixed table (docs/quantization.md). The file appears under "
+           "its name only when it is complete.",
+       .examples = {{"facet quantize --type q4_k_m e2b-bf16.gguf e2b-q4_k_m.gguf",
+                     "a quarter of the size"},
+                    {"facet quantize --type q4_0 --imatrix e2b.imatrix.gguf e2b.gguf out.gguf",
+                     "with weights of importance"},
+                    {"facet quantize --type q4_k_m --tensor 'blk.*.ffn_down.weight=q6_k' IN OUT",
+                     "more bits for some tensors"}},
+       .min_words = 2,
+       .max_words = 2,
+       .wanted = "IN OUT.gguf"},
+      {.id = Command::kImatrix,
+       .name = "imatrix",
+       .usage = "[OPTIONS] TEXT OUT.gguf",
+       .summary = "measure which inputs of the matrices matter, for facet quantize",
+       .text =
+           "Runs a text file through the model and writes the mean square of every input of every "
+           "matrix, in the form that llama.cpp reads and writes.",
+       .examples = {{"facet imatrix -m e2b-bf16.gguf calibration.txt e2b.imatrix.gguf",
+                     "a text of some ten thousand words does"}},
+       .min_words = 2,
+       .max_words = 2,
+       .wanted = "TEXT OUT.gguf"},
+      {.id = Command::kPerplexity,
+       .name = "perplexity",
+       .usage = "[OPTIONS] TEXT",
+       .summary = "measure how well a model predicts a text",
+       .text =
+           "Runs a text file through the model in windows and prints the perplexity with its "
+           "uncertainty. With --against, also how far the model's predictions are from those of "
+           "another: what quantising cost.",
+       .examples = {{"facet perplexity -m e2b-q4_k_m.gguf text.txt", "one model"},
+                    {"facet perplexity -m e2b-q4_k_m.gguf --against e2b-bf16.gguf text.txt",
+                     "what was lost"}},
+       .min_words = 1,
+       .max_words = 1,
+       .wanted = "one text file"},
+      {.id = Command::kSynth,
+       .name = "synth",
+       .usage = "[OPTIONS] OUT.gguf",
+       .summary = "make a checkpoint of real shape with random weights, for measurements",
+       .text =
+           "The file loads and runs like the real one and answers nonsense. Its speed and memory "
+           "are those of the real one.",
+       .examples = {{"facet synth --shape e2b --type q4_0 e2b.gguf", "all layers of the E2B"},
+                    {"facet synth --shape 26b-a4b:4 --type q4_0 moe.gguf",
+                     "four layers of a large one"}},
+       .min_words = 1,
+       .max_words = 1,
+       .wanted = "OUT.gguf"},
+      {.id = Command::kPull,
+       .name = "pull",
+       .usage = "[OPTIONS] NAME",
+       .summary = "download a model",
+       .text =
+           "NAME is a URL, or hf:OWNER/REPOSITORY[/FILE]. A download that was cut goes on where it "
+           "ended. -m takes the same names and finds what was downloaded.",
+       .examples = {{"facet pull hf:OWNER/REPOSITORY/model-Q4_K_M.gguf", "one file"},
+                    {"facet pull --output e2b.gguf https://HOST/model.gguf", "any URL"}},
+       .min_words = 1,
+       .max_words = 1,
+       .wanted = "one NAME"},
+      {.id = Command::kHelp,
+       .name = "help",
+       .usage = "[COMMAND]",
+       .summary = "show the help of the program or of a command",
+       .text = "",
+       .examples = {{"facet help run", "the same as facet run --help"}},
+       .max_words = 1,
+       .wanted = "one command"},
+      {.id = Command::kVersion,
+       .name = "version",
+       .usage = "",
+       .summary = "show the version",
+       .text = "",
+       .examples = {},
+       .wanted = "nothing"},
+  };
+}
+
+}  // namespace
+
+std::span<const CommandSpec> CommandTable() {
+  static const std::vector<CommandSpec> kTable = MakeCommandTable();
+  return kTable;
+}
+
+}  // namespace facet

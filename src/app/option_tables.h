@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of the option table that stand in files of their own. Pure data; OptionTable joins
+// them.
+#pragma once
+
+#include <vector>
+
+#include "app/options.h"
+
+namespace facet {
+
+/// facet run --batch.
+std::vector<OptionSpec> BatchOptions();
+/// facet perplexity and facet imatrix: the text that goes through the model.
+std::vector<OptionSpec> MeasureOptions();
+/// facet inspect, convert, quantize, synth and pull.
+std::vector<OptionSpec> FileOptions();
+
+}  // namespace facet
