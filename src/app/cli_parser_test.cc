@@ -56,8 +56,8 @@ TEST(ParseCommandLine, SuggestsCommands) {
   EXPECT_EQ(ErrorOf({}), "no command, wanted facet COMMAND [OPTIONS] (facet --help lists them)");
   EXPECT_EQ(ErrorOf({"rnu"}), "unknown command rnu, did you mean run");
   EXPECT_EQ(ErrorOf({"What is this?"}),
-            "unknown command \"What is this?\", wanted one of run, tokenize, inspect, convert, "
-            "quantize, imatrix, perplexity, synth, pull, help, version");
+            "unknown command \"What is this?\", wanted one of run, tokenize, perplexity, inspect, "
+            "convert, quantize, imatrix, synth, pull, help, version");
   EXPECT_EQ(ErrorOf({"-m", "x", "run"}),
             "option -m before a command, wanted facet COMMAND [OPTIONS]");
 }

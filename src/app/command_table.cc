@@ -10,7 +10,8 @@ constexpr Command kTokenize = Command::kTokenize;
 constexpr Command kInspect = Command::kInspect;
 constexpr Command kConvert = Command::kConvert;
 
-std::vector<CommandSpec> MakeCommandTable() {
+// Work with a model.
+std::vector<CommandSpec> UsingModels() {
   return {
       {.id = kRun,
        .name = "run",
@@ -42,6 +43,25 @@ std::vector<CommandSpec> MakeCommandTable() {
                     {"facet tokenize -m MODEL --ids -f text.txt", "ids on one line"},
                     {"facet tokenize --decode 100 200 300", "the other way round"}},
        .max_words = SIZE_MAX},
+      {.id = Command::kPerplexity,
+       .name = "perplexity",
+       .usage = "[OPTIONS] TEXT",
+       .summary = "measure how well a model predicts a text",
+       .text =
+           "Runs a text file through the model in windows and prints the perplexity with its "
+           "uncertainty. With --against, also how far the model's predictions are from those of "
+           "another: what quantising cost.",
+       .examples = {{"facet perplexity -m e2b-q4_k_m.gguf text.txt", "one model"},
+                    {"facet perplexity -m e2b-q4_k_m.gguf --against e2b-bf16.gguf text.txt",
+                     "what was lost"}},
+       .min_words = 1,
+       .max_words = 1,
+       .wanted = "one text file"}};
+}
+
+// Work with files.
+std::vector<CommandSpec> MakingFiles() {
+  return {
       {.id = kInspect,
        .name = "inspect",
        .usage = "[OPTIONS] [MODEL]",
@@ -96,20 +116,6 @@ std::vector<CommandSpec> MakeCommandTable() {
        .min_words = 2,
        .max_words = 2,
        .wanted = "TEXT OUT.gguf"},
-      {.id = Command::kPerplexity,
-       .name = "perplexity",
-       .usage = "[OPTIONS] TEXT",
-       .summary = "measure how well a model predicts a text",
-       .text =
-           "Runs a text file through the model in windows and prints the perplexity with its "
-           "uncertainty. With --against, also how far the model's predictions are from those of "
-           "another: what quantising cost.",
-       .examples = {{"facet perplexity -m e2b-q4_k_m.gguf text.txt", "one model"},
-                    {"facet perplexity -m e2b-q4_k_m.gguf --against e2b-bf16.gguf text.txt",
-                     "what was lost"}},
-       .min_words = 1,
-       .max_words = 1,
-       .wanted = "one text file"},
       {.id = Command::kSynth,
        .name = "synth",
        .usage = "[OPTIONS] OUT.gguf",
@@ -134,7 +140,11 @@ std::vector<CommandSpec> MakeCommandTable() {
                     {"facet pull --output e2b.gguf https://HOST/model.gguf", "any URL"}},
        .min_words = 1,
        .max_words = 1,
-       .wanted = "one NAME"},
+       .wanted = "one NAME"}};
+}
+
+std::vector<CommandSpec> AboutTheProgram() {
+  return {
       {.id = Command::kHelp,
        .name = "help",
        .usage = "[COMMAND]",
@@ -156,7 +166,13 @@ std::vector<CommandSpec> MakeCommandTable() {
 }  // namespace
 
 std::span<const CommandSpec> CommandTable() {
-  static const std::vector<CommandSpec> kTable = MakeCommandTable();
+  static const std::vector<CommandSpec> kTable = [] {
+    std::vector<CommandSpec> all;
+    for (auto part : {UsingModels(), MakingFiles(), AboutTheProgram()}) {
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    return all;
+  }();
   return kTable;
 }
 
