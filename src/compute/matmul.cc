@@ -93,6 +93,9 @@ void MatMul(const ComputeContext& context, const WeightMatrix& w, Activations& x
   const MatMulType* type = FindType(w.type);
   FACET_CHECK(type != nullptr);
   FACET_CHECK(w.n_in == x.n_in());
+  if (context.observer != nullptr) {
+    (*context.observer)(w, x.x(), x.n_rows());
+  }
   MatMulTask task = {};
   task.w = w.data;
   task.row_bytes = w.row_bytes();

@@ -302,6 +302,27 @@ TEST(Activations, SetForgetsTheFormerRows) {
   EXPECT_EQ(activations.Quantized(*context).sums, (std::vector<int32_t>{-32 * 127, -32 * 127}));
 }
 
+TEST(MatMul, TellsTheObserverOfWeightsAndRows) {
+  TestContext test(Isa::kScalar, 1);
+  ComputeContext context = *test;
+  RandomStream random(3);
+  const Weights w = RandomWeights(TensorType::kQ8_0, 4, 32, true, random);
+  const std::vector<float> x = random.Floats(2 * 32, 1.0f);
+  int n_calls = 0;
+  const MatMulObserver observer = [&](const WeightMatrix& seen, const float* rows, int64_t n_rows) {
+    ++n_calls;
+    EXPECT_EQ(seen.data, w.matrix.data);
+    EXPECT_EQ(rows, x.data());
+    EXPECT_EQ(n_rows, 2);
+  };
+  context.observer = &observer;
+  Activations activations;
+  activations.Set(x.data(), 2, 32);
+  std::vector<float> y(2 * 4);
+  MatMul(context, w.matrix, activations, y.data());
+  EXPECT_EQ(n_calls, 1);
+}
+
 TEST(IsMatMulType, NamesWhatHasAKernel) {
   for (const TensorType type : kAllTypes) {
     EXPECT_TRUE(IsMatMulType(type));

@@ -62,7 +62,8 @@ Result<std::unique_ptr<Runner>> MakeRunner(const Checkpoint& checkpoint,
   FACET_ASSIGN(const Isa isa, ChooseIsa(options));
   const int n_threads = options.n_threads > 0 ? options.n_threads : DefaultThreads();
   auto pool = std::make_unique<ThreadPool>(n_threads);
-  FACET_ASSIGN(auto model, MakeTextModel(checkpoint, options, {&KernelsFor(isa), pool.get()}));
+  FACET_ASSIGN(auto model, MakeTextModel(checkpoint, options,
+                                         {&KernelsFor(isa), pool.get(), options.observer}));
   return std::unique_ptr<Runner>(std::make_unique<OwningRunner>(std::move(pool), std::move(model)));
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "compute/attention.h"
+#include "compute/context.h"
 #include "compute/cpu.h"
 #include "kv/plan.h"
 #include "model/checkpoint.h"
@@ -22,6 +23,8 @@ struct RunnerOptions {
   KvType kv_type = KvType::kF16;
   int n_threads = 0;       ///< 0: DefaultThreads()
   std::optional<Isa> isa;  ///< default: BestIsa()
+  /// Told of every matrix product (facet imatrix); must outlive the runner. Null: none.
+  const MatMulObserver* observer = nullptr;
 };
 
 /// Blocks and bytes that keys and values take, before anything is allocated. `n_context` above the
