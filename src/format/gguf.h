@@ -157,6 +157,9 @@ class File {
   size_t n_shards_ = 1;
 };
 
+/// Takes the bytes of a tensor, part after part.
+using ByteSink = std::function<Status(std::string_view part)>;
+
 /// A tensor to be written: its data is asked for when its turn comes, so that a large file never
 /// lies in memory.
 struct TensorToWrite {
@@ -165,6 +168,9 @@ struct TensorToWrite {
   std::vector<int64_t> shape;  ///< slowest axis first
   /// Gives exactly BytesOf(type, product of shape) bytes.
   std::function<Result<std::string>()> data;
+  /// In place of `data`, for a tensor that should not lie in memory whole: gives the same bytes to
+  /// the sink, and passes its error on.
+  std::function<Status(const ByteSink&)> parts = {};
 };
 
 /// Writes a version 3 file with alignment 32 (general.alignment is written only when `metadata`

@@ -136,6 +136,27 @@ Result<Plan> MakePlan(const std::string& path, const Metadata& metadata,
   return plan;
 }
 
+/// The tensor's data, which must have as many bytes as its shape and type say.
+Status WriteData(const std::string& path, const TensorToWrite& tensor, uint64_t n_bytes,
+                 AtomicFile* file) {
+  uint64_t n_given = 0;
+  const ByteSink sink = [&](std::string_view part) {
+    n_given += part.size();
+    return n_given <= n_bytes ? file->Write(part) : Status();
+  };
+  if (tensor.parts) {
+    FACET_RETURN_IF_ERROR(tensor.parts(sink));
+  } else {
+    FACET_ASSIGN(const std::string data, tensor.data());
+    FACET_RETURN_IF_ERROR(sink(data));
+  }
+  if (n_given != n_bytes) {
+    return Refuse(WhereTensor(path, tensor.name), fmt::format("{} bytes of data", n_given),
+                  fmt::format("{}", n_bytes));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status Write(const std::string& path, const Metadata& metadata,
@@ -146,15 +167,10 @@ Status Write(const std::string& path, const Metadata& metadata,
   FACET_RETURN_IF_ERROR(file.Write(plan.header));
   uint64_t n_written = plan.header.size();
   for (size_t i = 0; i < tensors.size(); ++i) {
-    FACET_ASSIGN(const std::string data, tensors[i].data());
-    if (data.size() != plan.n_bytes[i]) {
-      return Refuse(WhereTensor(path, tensors[i].name),
-                    fmt::format("{} bytes of data", data.size()),
-                    fmt::format("{}", plan.n_bytes[i]));
-    }
-    const uint64_t padded = AlignUp(data.size(), plan.alignment);
-    FACET_RETURN_IF_ERROR(file.Write(data));
-    FACET_RETURN_IF_ERROR(file.Write(std::string(padded - data.size(), '\0')));
+    const uint64_t n_bytes = plan.n_bytes[i];
+    const uint64_t padded = AlignUp(n_bytes, plan.alignment);
+    FACET_RETURN_IF_ERROR(WriteData(path, tensors[i], n_bytes, &file));
+    FACET_RETURN_IF_ERROR(file.Write(std::string(padded - n_bytes, '\0')));
     n_written += padded;
     if (on_progress) {
       on_progress(n_written, plan.total_bytes);

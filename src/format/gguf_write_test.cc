@@ -153,6 +153,25 @@ TEST(GgufWriteTest, RefusesWhatCouldNotBeReadAndLeavesNoFile) {
             "a.gguf: 16777217 array elements, wanted at most 16777216 in all arrays");
 }
 
+TEST(GgufWriteTest, DataMayComeInParts) {
+  const std::string path = testing::MakeTempDir() + "/a.gguf";
+  TensorToWrite tensor = {"t", TensorType::kF32, {3}, {}, [](const ByteSink& sink) -> Status {
+                            FACET_RETURN_IF_ERROR(sink("01234"));
+                            return sink("56789ab");
+                          }};
+  ASSERT_TRUE(Write(path, {}, {tensor}).ok());
+  const auto file = File::Open(path);
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(AsText(file->tensors()[0].data), "0123456789ab");
+
+  tensor.shape = {2};
+  EXPECT_EQ(Write("a.gguf", {}, {tensor}).error().Message(),
+            "a.gguf, tensor \"t\": 12 bytes of data, wanted 8");
+  tensor.parts = [](const ByteSink&) -> Status { return Refuse("t", "a wrong value"); };
+  EXPECT_EQ(Write("a.gguf", {}, {tensor}).error().Message(), "t: a wrong value");
+  EXPECT_FALSE(FileExists("a.gguf") || FileExists("a.gguf.part"));
+}
+
 TEST(GgufWriteTest, AFolderThatDoesNotExist) {
   const Status written = Write("/nonexistent/a.gguf", {}, {});
   ASSERT_FALSE(written.ok());
