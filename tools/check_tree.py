@@ -42,6 +42,8 @@ TESTS_MAY_INCLUDE = {
 THIRD_PARTY = [
     (r"nlohmann/", r"src/base/json\.cc", None, "src/base/json.cc"),
     (r"utf8proc\.h", r"src/(jinja|app)/\w+\.cc", 1, "one .cc of src/jinja and one of src/app"),
+    (r"curl/", r"src/net/\w+\.cc", 1, "one .cc of src/net"),
+    (r"openssl/", r"src/net/\w+\.cc", 1, "one .cc of src/net"),
     (r"CLI/", r"src/app/\w+\.cc", 1, "one .cc of src/app"),
     (r"fmt/", r"(src|tests|fuzz|bench)/.*\.cc", None, ".cc files"),
     (r"(gtest|gmock)/", r"src/.*_test\.cc|src/\w+/((test|fake)_\w+\.(h|cc)|\w+_testing\.h)|tests/.*", None, "tests"),
