@@ -63,11 +63,13 @@ Result<AtomicFile> AtomicFile::Create(const std::string& path) {
 }
 
 AtomicFile::AtomicFile(AtomicFile&& other) noexcept
-    : path_(std::move(other.path_)), file_(std::exchange(other.file_, nullptr)) {}
+    : path_(std::exchange(other.path_, {})), file_(std::exchange(other.file_, nullptr)) {}
 
 AtomicFile::~AtomicFile() {
   if (file_ != nullptr) {
     (void)std::fclose(file_);
+  }
+  if (!path_.empty()) {
     (void)::unlink(PartOf(path_).c_str());
   }
 }
@@ -80,19 +82,26 @@ Status AtomicFile::Write(std::string_view bytes) {
   return {};
 }
 
-Status AtomicFile::Commit() {
+Status AtomicFile::Finish() {
   FACET_CHECK(file_ != nullptr);
   if (std::fflush(file_) != 0 || ::fsync(::fileno(file_)) != 0) {
     return SystemError(path_, "write");
   }
   if (std::fclose(std::exchange(file_, nullptr)) != 0) {
-    (void)::unlink(PartOf(path_).c_str());
     return SystemError(path_, "write");
   }
+  return {};
+}
+
+Status AtomicFile::Commit() {
+  FACET_CHECK(!path_.empty());
+  if (file_ != nullptr) {
+    FACET_RETURN_IF_ERROR(Finish());
+  }
   if (std::rename(PartOf(path_).c_str(), path_.c_str()) != 0) {
-    (void)::unlink(PartOf(path_).c_str());
     return SystemError(path_, "rename");
   }
+  path_.clear();
   return {};
 }
 

@@ -22,7 +22,8 @@ bool IsDirectory(const std::string& path);
 
 /// Writes to PATH.part and renames it to PATH in Commit(). Without Commit the part file is removed
 /// on destruction, so a failure (a full disk, an interrupt) never leaves half a file under the
-/// final name. Not for several threads.
+/// final name. Several files that belong together are finished one by one and committed when all
+/// are. Not for several threads.
 class AtomicFile {
  public:
   static Result<AtomicFile> Create(const std::string& path);
@@ -31,14 +32,16 @@ class AtomicFile {
   ~AtomicFile();
 
   Status Write(std::string_view bytes);
-  /// Flushes to the disk and renames. Nothing may be written after it.
+  /// Flushes to the disk and closes. Nothing may be written after it.
+  Status Finish();
+  /// Finishes, unless that has been done, and renames. The last call.
   Status Commit();
 
  private:
   AtomicFile(std::string path, std::FILE* file) : path_(std::move(path)), file_(file) {}
 
-  std::string path_;
-  std::FILE* file_;
+  std::string path_;  // empty when there is no part file (any more)
+  std::FILE* file_;   // null when it is finished
 };
 
 /// Writes a whole file through AtomicFile.

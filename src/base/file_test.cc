@@ -103,6 +103,22 @@ TEST_F(FileTest, CreateSaysWhyNot) {
             PathOf("no/such/folder") + ": cannot create: No such file or directory");
 }
 
+TEST_F(FileTest, WhatIsFinishedWaitsForCommit) {
+  {
+    Result<AtomicFile> given_up = AtomicFile::Create(PathOf("b"));
+    ASSERT_TRUE(given_up.ok() && given_up->Write("y").ok() && given_up->Finish().ok());
+    EXPECT_EQ(TextOf(PathOf("b.part")), "y");
+  }
+  EXPECT_FALSE(FileExists(PathOf("b.part")));
+  EXPECT_FALSE(FileExists(PathOf("b")));
+  Result<AtomicFile> file = AtomicFile::Create(PathOf("a"));
+  ASSERT_TRUE(file.ok() && file->Write("x").ok() && file->Finish().ok());
+  EXPECT_FALSE(FileExists(PathOf("a")));
+  ASSERT_TRUE(file->Commit().ok());
+  EXPECT_EQ(TextOf(PathOf("a")), "x");
+  EXPECT_FALSE(FileExists(PathOf("a.part")));
+}
+
 TEST_F(FileTest, AFailedRenameLeavesNoPart) {
   EXPECT_EQ(WriteFile(directory_, "x").error().Message(),
             directory_ + ": cannot rename: Is a directory");
@@ -149,7 +165,8 @@ TEST_F(FileDeathTest, WritingAfterCommitAborts) {
   ASSERT_TRUE(file.ok());
   ASSERT_TRUE(file->Commit().ok());
   EXPECT_DEATH((void)file->Write("x"), "CHECK failed: file_ != nullptr");
-  EXPECT_DEATH((void)file->Commit(), "CHECK failed: file_ != nullptr");
+  EXPECT_DEATH((void)file->Finish(), "CHECK failed: file_ != nullptr");
+  EXPECT_DEATH((void)file->Commit(), "CHECK failed: !path_.empty");
 }
 
 }  // namespace

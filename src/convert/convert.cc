@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -73,23 +74,31 @@ int64_t ElementsOf(const CheckpointTensor& tensor) {
   return n;
 }
 
-/// The tensor's bytes in another type, row by row.
-std::string Recode(const CheckpointTensor& tensor, TensorType type) {
+/// Elements that are decoded at a time: whole rows, at least one.
+constexpr int64_t kElementsAtOnce = int64_t{1} << 18;
+
+/// The tensor's values in another type, a few rows at a time.
+Status Recode(const CheckpointTensor& tensor, TensorType type, gguf::ByteSink* sink) {
   if (type == tensor.type) {
-    return std::string(AsText(tensor.data));
+    return sink->Append(tensor.data);
   }
-  const int64_t n_elements = ElementsOf(tensor);
   const int64_t n_row = tensor.shape.empty() ? 1 : tensor.shape.back();
-  std::string out(static_cast<size_t>(BytesOf(type, n_elements)), '\0');
-  std::vector<float> row(static_cast<size_t>(n_row));
+  const int64_t n_rows = ElementsOf(tensor) / n_row;
+  const int64_t n_at_once = std::max<int64_t>(1, kElementsAtOnce / n_row);
   const int64_t in_bytes = BytesOf(tensor.type, n_row);
   const int64_t out_bytes = BytesOf(type, n_row);
-  for (int64_t r = 0; r * n_row < n_elements; ++r) {
-    FindCodec(tensor.type)->decode(tensor.data.data() + r * in_bytes, n_row, row.data());
-    FindCodec(type)->encode(row.data(), nullptr, n_row,
-                            reinterpret_cast<std::byte*>(out.data()) + r * out_bytes);
+  std::vector<float> values(static_cast<size_t>(n_row));
+  std::vector<std::byte> out(static_cast<size_t>(std::min(n_at_once, n_rows) * out_bytes));
+  for (int64_t begin = 0; begin < n_rows; begin += n_at_once) {
+    const int64_t n = std::min(n_at_once, n_rows - begin);
+    for (int64_t r = 0; r < n; ++r) {
+      FindCodec(tensor.type)
+          ->decode(tensor.data.data() + (begin + r) * in_bytes, n_row, values.data());
+      FindCodec(type)->encode(values.data(), nullptr, n_row, out.data() + r * out_bytes);
+    }
+    FACET_RETURN_IF_ERROR(sink->Append({out.data(), static_cast<size_t>(n * out_bytes)}));
   }
-  return out;
+  return {};
 }
 
 /// Factors that divide the frequencies of full layers: 1 for pairs that turn, 1e30 for those that
@@ -179,16 +188,18 @@ std::vector<gguf::TensorToWrite> ListTensors(const Checkpoint& checkpoint,
   if (const int d_full = FullHeadSize(config); d_full > 0) {
     const auto n_turning =
         static_cast<int>(config.rope_full_turning * static_cast<float>(d_full) / 2);
-    tensors.push_back({"rope_freqs.weight", TensorType::kF32, {d_full / 2}, [d_full, n_turning] {
-                         return Result<std::string>(RopeFactors(d_full / 2, n_turning));
-                       }});
+    tensors.push_back({"rope_freqs.weight",
+                       TensorType::kF32,
+                       {d_full / 2},
+                       gguf::WholeTensor(RopeFactors(d_full / 2, n_turning))});
   }
   for (const CheckpointTensor& tensor : checkpoint.tensors()) {
     const TensorType type = ChooseType(tensor, wanted);
     const std::vector<int64_t> shape =
         tensor.shape.empty() ? std::vector<int64_t>{1} : tensor.shape;
-    tensors.push_back({tensor.name, type, shape,
-                       [&tensor, type] { return Result<std::string>(Recode(tensor, type)); }});
+    tensors.push_back({tensor.name, type, shape, [&tensor, type](gguf::ByteSink& sink) {
+                         return Recode(tensor, type, &sink);
+                       }});
   }
   return tensors;
 }

@@ -145,7 +145,6 @@ class File {
  private:
   void Add(Directory directory, std::span<const std::byte> bytes);
   Status AddShard(const std::string& path, int64_t number, int64_t count);
-  Status IndexNames(const std::string& name);
 
   std::vector<MappedFile> maps_;
   Metadata metadata_;
@@ -157,8 +156,17 @@ class File {
   size_t n_shards_ = 1;
 };
 
-/// Takes the bytes of a tensor, part after part.
-using ByteSink = std::function<Status(std::string_view part)>;
+/// Takes the data of one tensor in order, in pieces of any size.
+class ByteSink {
+ public:
+  using Take = std::function<Status(std::span<const std::byte>)>;
+  explicit ByteSink(Take take) : take_(std::move(take)) {}
+
+  Status Append(std::span<const std::byte> bytes) { return take_(bytes); }
+
+ private:
+  Take take_;
+};
 
 /// A tensor to be written: its data is asked for when its turn comes, so that a large file never
 /// lies in memory.
@@ -166,18 +174,35 @@ struct TensorToWrite {
   std::string name;
   TensorType type;
   std::vector<int64_t> shape;  ///< slowest axis first
-  /// Gives exactly BytesOf(type, product of shape) bytes.
-  std::function<Result<std::string>()> data;
-  /// In place of `data`, for a tensor that should not lie in memory whole: gives the same bytes to
-  /// the sink, and passes its error on.
-  std::function<Status(const ByteSink&)> parts = {};
+  /// Appends exactly BytesOf(type, product of shape) bytes; called once. Its error is returned by
+  /// the writing function.
+  std::function<Status(ByteSink&)> write;
 };
 
+/// For TensorToWrite::write, where a tensor is small enough to be kept.
+std::function<Status(ByteSink&)> WholeTensor(std::string data);
+
+/// Called with the bytes written so far and those in all, whenever data has been written.
+using OnProgress = std::function<void(uint64_t n_written, uint64_t n_total)>;
+
 /// Writes a version 3 file with alignment 32 (general.alignment is written only when `metadata`
-/// sets it), through an AtomicFile. `on_progress`, when set, is called with (bytes written, bytes
-/// in all) after each tensor.
+/// sets it), through an AtomicFile.
 Status Write(const std::string& path, const Metadata& metadata,
-             const std::vector<TensorToWrite>& tensors,
-             const std::function<void(uint64_t, uint64_t)>& on_progress = {});
+             const std::vector<TensorToWrite>& tensors, const OnProgress& on_progress = {});
+
+struct SplitOptions {
+  /// No file is larger unless it holds a single tensor.
+  uint64_t max_file_bytes = 0;
+  /// Called before anything is written with the names of all files, the first one first. While
+  /// they are written `.part` is added to each (base/file.h).
+  std::function<void(const std::vector<std::string>& paths)> on_paths;
+  OnProgress on_progress;
+};
+
+/// Writes PREFIX-00001-of-0000N.gguf and so on, which File::Open and llama.cpp open by the first,
+/// which has the metadata. The files appear together when all are complete, the first one last;
+/// after an error there are none. Always numbered, even when one file is enough.
+Status WriteSplit(const std::string& prefix, const Metadata& metadata,
+                  const std::vector<TensorToWrite>& tensors, const SplitOptions& options);
 
 }  // namespace facet::gguf

@@ -39,21 +39,16 @@ Result<int64_t> SplitValue(const Metadata& metadata, const std::string& file, st
 
 Result<Split> SplitOf(const Metadata& metadata, const std::string& file) {
   Split split;
-  if (metadata.Find("split.count") == nullptr) {
+  if (metadata.Find(kSplitCountKey) == nullptr) {
     return split;
   }
-  FACET_ASSIGN(split.count, SplitValue(metadata, file, "split.count", kMaxShards));
+  FACET_ASSIGN(split.count, SplitValue(metadata, file, kSplitCountKey, kMaxShards));
   if (split.count <= 1) {
     return Split{};  // 0 stands in files that were merged from shards
   }
-  FACET_ASSIGN(split.number, SplitValue(metadata, file, "split.no", split.count - 1));
-  FACET_ASSIGN(split.n_tensors, SplitValue(metadata, file, "split.tensors.count", INT32_MAX));
+  FACET_ASSIGN(split.number, SplitValue(metadata, file, kSplitNumberKey, split.count - 1));
+  FACET_ASSIGN(split.n_tensors, SplitValue(metadata, file, kSplitTensorsKey, INT32_MAX));
   return split;
-}
-
-/// `number` counts from 0, the name from 1.
-std::string ShardPath(std::string_view prefix, int64_t number, int64_t count) {
-  return fmt::format("{}-{:05}-of-{:05}.gguf", prefix, number + 1, count);
 }
 
 /// What stands before "-00001-of-00003.gguf" in the path of that shard.
@@ -86,7 +81,7 @@ void File::Add(Directory directory, std::span<const std::byte> bytes) {
 }
 
 Status File::AddShard(const std::string& path, int64_t number, int64_t count) {
-  const Split wanted{number, count, *metadata_.Find("split.tensors.count")->AsInt()};
+  const Split wanted{number, count, *metadata_.Find(kSplitTensorsKey)->AsInt()};
   if (!FileExists(path)) {
     return Refuse(path, "missing", Describe(wanted));
   }
@@ -97,7 +92,7 @@ Status File::AddShard(const std::string& path, int64_t number, int64_t count) {
     return Refuse(path, Describe(split), Describe(wanted));
   }
   if (split.n_tensors != wanted.n_tensors) {
-    return Refuse(WhereKey(path, "split.tensors.count"), fmt::format("{}", split.n_tensors),
+    return Refuse(WhereKey(path, kSplitTensorsKey), fmt::format("{}", split.n_tensors),
                   fmt::format("{} as in the first shard", wanted.n_tensors));
   }
   const std::string architecture = Architecture(directory.metadata);
@@ -107,16 +102,6 @@ Status File::AddShard(const std::string& path, int64_t number, int64_t count) {
   }
   Add(std::move(directory), map.bytes());
   maps_.push_back(std::move(map));
-  return {};
-}
-
-Status File::IndexNames(const std::string& name) {
-  const auto names = NamesOf(tensors_);
-  if (const auto repeated = FindRepeated(names)) {
-    return Refuse(name, fmt::format("tensor {} in two shards", Quoted(*repeated)),
-                  "each name once");
-  }
-  by_name_ = SortNames(names);
   return {};
 }
 
@@ -131,7 +116,7 @@ Result<File> File::FromBytes(std::span<const std::byte> bytes, const std::string
   file.alignment_ = directory.alignment;
   file.metadata_ = std::move(directory.metadata);
   file.Add(std::move(directory), bytes);
-  FACET_RETURN_IF_ERROR(file.IndexNames(name));
+  FACET_ASSIGN(file.by_name_, IndexShards(NamesOf(file.tensors_), name));
   return file;
 }
 
@@ -165,7 +150,7 @@ Result<File> File::Open(const std::string& path) {
                     fmt::format("{} by split.tensors.count", split.n_tensors));
     }
   }
-  FACET_RETURN_IF_ERROR(file.IndexNames(path));
+  FACET_ASSIGN(file.by_name_, IndexShards(NamesOf(file.tensors_), path));
   return file;
 }
 

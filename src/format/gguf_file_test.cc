@@ -41,8 +41,7 @@ class ShardTest : public ::testing::Test {
                          const std::vector<std::string>& names) {
     std::vector<TensorToWrite> tensors;
     for (const std::string& name : names) {
-      tensors.push_back(
-          {name, TensorType::kI8, {4}, [name]() -> Result<std::string> { return name + "..."; }});
+      tensors.push_back({name, TensorType::kI8, {4}, WholeTensor(name + "...")});
     }
     const Status written = Write(path, metadata, tensors);
     ASSERT_TRUE(written.ok()) << written.error().Message();

@@ -26,6 +26,10 @@ Status CheckText(const std::string& where, std::string_view kind, std::string_vi
 
 }  // namespace
 
+std::string ShardPath(std::string_view prefix, int64_t number, int64_t count) {
+  return fmt::format("{}-{:05}-of-{:05}.gguf", prefix, number + 1, count);
+}
+
 std::string WhereKey(const std::string& file, std::string_view key) {
   return fmt::format("{}, key {}", file, Quoted(key));
 }

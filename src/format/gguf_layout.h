@@ -34,6 +34,13 @@ inline constexpr uint64_t kMaxStringBytes = uint64_t{1} << 26;
 /// Elements of all arrays of one file: they take up to 32 bytes each in memory.
 inline constexpr uint64_t kMaxArrayElements = uint64_t{1} << 24;
 
+inline constexpr std::string_view kSplitNumberKey = "split.no";  ///< from 0
+inline constexpr std::string_view kSplitCountKey = "split.count";
+inline constexpr std::string_view kSplitTensorsKey = "split.tensors.count";  ///< of all shards
+
+/// PREFIX-00001-of-00003.gguf: `number` counts from 0, the name from 1.
+std::string ShardPath(std::string_view prefix, int64_t number, int64_t count);
+
 /// Where an error about a key or a tensor of a file is: FILE, key "NAME".
 std::string WhereKey(const std::string& file, std::string_view key);
 std::string WhereTensor(const std::string& file, std::string_view tensor_name);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "base/bytes.h"
 #include "base/file.h"
 #include "format/gguf.h"
@@ -11,8 +13,7 @@ namespace {
 
 TensorToWrite Make(std::string name, TensorType type, std::vector<int64_t> shape,
                    std::string data) {
-  return {std::move(name), type, std::move(shape),
-          [data = std::move(data)]() -> Result<std::string> { return data; }};
+  return {std::move(name), type, std::move(shape), WholeTensor(std::move(data))};
 }
 
 Metadata AllKinds() {
@@ -84,9 +85,10 @@ TEST(GgufWriteTest, WhatIsWrittenReadsBackEqual) {
 
   const uint64_t size = file->n_bytes();
   EXPECT_EQ(size % 32, 0u);
-  ASSERT_EQ(progress.size(), 3u);
-  EXPECT_EQ(progress[0], (std::pair{size - 64 - 32, size}));
-  EXPECT_EQ(progress[2], (std::pair{size, size}));
+  const std::vector<std::pair<uint64_t, uint64_t>> wanted = {
+      {size - 224, size}, {size - 116, size}, {size - 96, size},  // directory; 108 bytes, padding
+      {size - 92, size},  {size - 64, size},  {size, size}};      // 4 bytes, padding; 64 bytes
+  EXPECT_EQ(progress, wanted);
 }
 
 TEST(GgufWriteTest, AlignmentOfTheMetadataIsUsed) {
@@ -132,7 +134,7 @@ TEST(GgufWriteTest, RefusesWhatCouldNotBeReadAndLeavesNoFile) {
       "a.gguf: tensor \"t\" twice, wanted each name once");
   EXPECT_EQ(error_of({}, {Make(std::string(65, 'x'), TensorType::kI8, {1}, "x")}),
             "a.gguf: tensor name of 65 bytes, wanted 1 to 64");
-  const TensorToWrite failing{"t", TensorType::kI8, {1}, []() -> Result<std::string> {
+  const TensorToWrite failing{"t", TensorType::kI8, {1}, [](ByteSink&) -> Status {
                                 return Refuse(std::string(80, '/') + "source", "gone");
                               }};
   EXPECT_TRUE(error_of({}, {failing}).ends_with("source: gone"));
@@ -153,23 +155,30 @@ TEST(GgufWriteTest, RefusesWhatCouldNotBeReadAndLeavesNoFile) {
             "a.gguf: 16777217 array elements, wanted at most 16777216 in all arrays");
 }
 
-TEST(GgufWriteTest, DataMayComeInParts) {
+TEST(GgufWriteTest, DataComesInPieces) {
   const std::string path = testing::MakeTempDir() + "/a.gguf";
-  TensorToWrite tensor = {"t", TensorType::kF32, {3}, {}, [](const ByteSink& sink) -> Status {
-                            FACET_RETURN_IF_ERROR(sink("01234"));
-                            return sink("56789ab");
-                          }};
-  ASSERT_TRUE(Write(path, {}, {tensor}).ok());
-  const auto file = File::Open(path);
-  ASSERT_TRUE(file.ok());
-  EXPECT_EQ(AsText(file->tensors()[0].data), "0123456789ab");
+  const TensorToWrite pieces{"t", TensorType::kI8, {5}, [](ByteSink& sink) -> Status {
+                               FACET_RETURN_IF_ERROR(sink.Append(AsBytes("ab")));
+                               FACET_RETURN_IF_ERROR(sink.Append({}));
+                               return sink.Append(AsBytes("cde"));
+                             }};
+  ASSERT_TRUE(Write(path, {}, {pieces}).ok());
+  EXPECT_EQ(AsText(File::Open(path)->Find("t")->data), "abcde");
+}
 
-  tensor.shape = {2};
-  EXPECT_EQ(Write("a.gguf", {}, {tensor}).error().Message(),
-            "a.gguf, tensor \"t\": 12 bytes of data, wanted 8");
-  tensor.parts = [](const ByteSink&) -> Status { return Refuse("t", "a wrong value"); };
-  EXPECT_EQ(Write("a.gguf", {}, {tensor}).error().Message(), "t: a wrong value");
-  EXPECT_FALSE(FileExists("a.gguf") || FileExists("a.gguf.part"));
+TEST(GgufWriteTest, DataBeyondTheTensorIsRefusedAtOnce) {
+  const std::string path = testing::MakeTempDir() + "/a.gguf";
+  int n_pieces = 0;
+  const TensorToWrite endless{"t", TensorType::kI8, {5}, [&n_pieces](ByteSink& sink) -> Status {
+                                for (;; ++n_pieces) {
+                                  FACET_RETURN_IF_ERROR(sink.Append(AsBytes("abcd")));
+                                }
+                              }};
+  const Status written = Write(path, {}, {endless});
+  ASSERT_FALSE(written.ok());
+  EXPECT_EQ(written.error().Message(), path + ", tensor \"t\": 8 bytes of data, wanted 5");
+  EXPECT_EQ(n_pieces, 1);
+  EXPECT_FALSE(FileExists(path + ".part"));
 }
 
 TEST(GgufWriteTest, AFolderThatDoesNotExist) {
@@ -177,6 +186,125 @@ TEST(GgufWriteTest, AFolderThatDoesNotExist) {
   ASSERT_FALSE(written.ok());
   EXPECT_EQ(written.error().Message(),
             "/nonexistent/a.gguf: cannot create: No such file or directory");
+}
+
+class GgufSplitTest : public ::testing::Test {
+ protected:
+  /// Five tensors of 1000, 1000, 3000, 1000 and 1000 bytes.
+  GgufSplitTest() {
+    for (const int n : {1000, 1000, 3000, 1000, 1000}) {
+      const std::string name(1, static_cast<char>('a' + tensors_.size()));
+      tensors_.push_back(
+          Make(name, TensorType::kI8, {n}, std::string(static_cast<size_t>(n), name[0])));
+    }
+    metadata_.Set("general.architecture", Value::String("gemma4"));
+    metadata_.Set("general.name", Value::String("x"));
+  }
+
+  [[nodiscard]] std::string PathOf(int number, int count) const {
+    return folder_ + "/m-0000" + std::to_string(number) + "-of-0000" + std::to_string(count) +
+           ".gguf";
+  }
+
+  Status Split(uint64_t max_file_bytes) {
+    return WriteSplit(
+        folder_ + "/m", metadata_, tensors_,
+        {max_file_bytes, [this](const std::vector<std::string>& paths) { paths_ = paths; }, {}});
+  }
+
+  std::string folder_ = testing::MakeTempDir();
+  Metadata metadata_;
+  std::vector<TensorToWrite> tensors_;
+  std::vector<std::string> paths_;
+};
+
+TEST_F(GgufSplitTest, KeepsTheLimitUnlessOneTensorIsAbove) {
+  ASSERT_TRUE(Split(2400).ok());
+  EXPECT_EQ(paths_, (std::vector{PathOf(1, 3), PathOf(2, 3), PathOf(3, 3)}));
+  const auto file = File::Open(PathOf(1, 3));
+  ASSERT_TRUE(file.ok()) << file.error().Message();
+  EXPECT_EQ(file->n_shards(), 3u);
+  ASSERT_EQ(file->tensors().size(), 5u);
+  for (const TensorView& tensor : file->tensors()) {
+    EXPECT_EQ(tensor.data.size(), tensor.name == "c" ? 3000u : 1000u);
+    EXPECT_EQ(AsText(tensor.data.first(1)), tensor.name);
+  }
+  const auto parts = [this](int number) { return testing::ReadOrDie(PathOf(number, 3)).size(); };
+  EXPECT_LE(parts(1), 2400u);
+  EXPECT_GT(parts(2), 3000u);
+  EXPECT_LE(parts(3), 2400u);
+  EXPECT_GT(parts(3), 2000u);
+}
+
+/// The limit counts the directory too, and the padding.
+TEST_F(GgufSplitTest, TheLimitIsThatOfTheFile) {
+  ASSERT_TRUE(Split(UINT64_MAX).ok());
+  ASSERT_EQ(paths_, std::vector{PathOf(1, 1)});
+  const uint64_t size = testing::ReadOrDie(paths_[0]).size();
+  ASSERT_TRUE(Split(size).ok());
+  EXPECT_EQ(paths_.size(), 1u);
+  ASSERT_TRUE(Split(size - 1).ok());
+  EXPECT_EQ(paths_.size(), 2u);
+  ASSERT_TRUE(Split(1).ok());
+  EXPECT_EQ(paths_.size(), 5u);
+}
+
+TEST_F(GgufSplitTest, KeysAreThoseOfGgufSplit) {
+  metadata_.Set("general.alignment", Value::U32(64));
+  ASSERT_TRUE(Split(2400).ok());
+  for (int number = 1; number <= 3; ++number) {
+    const std::string bytes = testing::ReadOrDie(PathOf(number, 3));
+    const auto part = Parse(AsBytes(bytes), "part");
+    ASSERT_TRUE(part.ok()) << part.error().Message();
+    const Metadata& keys = part->metadata;
+    EXPECT_EQ(keys.entries().size(), number == 1 ? 6u : 4u);
+    EXPECT_EQ(keys.Find("general.name") != nullptr, number == 1);
+    EXPECT_EQ(part->alignment, 64u);
+    EXPECT_EQ(keys.Find("split.no")->type, ValueType::kUint16);
+    EXPECT_EQ(keys.Find("split.no")->AsInt(), number - 1);
+    EXPECT_EQ(keys.Find("split.count")->type, ValueType::kUint16);
+    EXPECT_EQ(keys.Find("split.count")->AsInt(), 3);
+    EXPECT_EQ(keys.Find("split.tensors.count")->type, ValueType::kInt32);
+    EXPECT_EQ(keys.Find("split.tensors.count")->AsInt(), 5);
+  }
+}
+
+TEST_F(GgufSplitTest, NothingAppearsBeforeAllIsWritten) {
+  tensors_.back().write = [this](ByteSink&) -> Status {
+    EXPECT_TRUE(FileExists(PathOf(1, 3) + ".part"));
+    EXPECT_TRUE(FileExists(PathOf(2, 3) + ".part"));
+    EXPECT_FALSE(FileExists(PathOf(1, 3)));
+    EXPECT_FALSE(FileExists(PathOf(2, 3)));
+    return Refuse("source", "gone");
+  };
+  const Status written = Split(2400);
+  ASSERT_FALSE(written.ok());
+  EXPECT_EQ(written.error().Message(), "source: gone");
+  for (int number = 1; number <= 3; ++number) {
+    EXPECT_FALSE(FileExists(PathOf(number, 3) + ".part"));
+    EXPECT_FALSE(FileExists(PathOf(number, 3)));
+  }
+}
+
+TEST_F(GgufSplitTest, AFileThatCannotGetItsNameTakesTheOthersAway) {
+  std::filesystem::create_directory(PathOf(1, 3));
+  const Status written = Split(2400);
+  ASSERT_FALSE(written.ok());
+  EXPECT_EQ(written.error().Message(), PathOf(1, 3) + ": cannot rename: Is a directory");
+  EXPECT_FALSE(FileExists(PathOf(1, 3) + ".part"));
+  EXPECT_FALSE(FileExists(PathOf(2, 3)));
+  EXPECT_FALSE(FileExists(PathOf(3, 3)));
+}
+
+TEST_F(GgufSplitTest, MorePartsThanTheKeyHolds) {
+  tensors_.clear();
+  for (int i = 0; i <= 65535; ++i) {
+    tensors_.push_back({std::to_string(i), TensorType::kI8, {1}, {}});
+  }
+  const Status written = Split(1);
+  ASSERT_FALSE(written.ok());
+  EXPECT_EQ(written.error().Message(),
+            folder_ + "/m: 65536 files of at most 1 bytes, wanted at most 65535 files");
 }
 
 }  // namespace

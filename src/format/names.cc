@@ -43,7 +43,11 @@ std::optional<size_t> FindName(const NameIndex& index, std::string_view name) {
   return found->second;
 }
 
-NameIndex SortNames(const std::vector<std::string_view>& names) {
+Result<NameIndex> IndexShards(const std::vector<std::string_view>& names, const std::string& file) {
+  if (const auto repeated = FindRepeated(names)) {
+    return Refuse(file, fmt::format("tensor {} in two shards", Quoted(*repeated)),
+                  "each name once");
+  }
   NameIndex index;
   index.reserve(names.size());
   for (size_t i = 0; i < names.size(); ++i) {

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/status.h"
+
 namespace facet {
 
 /// The text between double quotes for a message: control characters and broken UTF-8 replaced, long
@@ -37,6 +39,7 @@ std::vector<std::string_view> NamesOf(const std::vector<Named>& items) {
   return names;
 }
 
-NameIndex SortNames(const std::vector<std::string_view>& names);
+/// The index of the tensors of all shards of `file`. A name that two of them hold is refused.
+Result<NameIndex> IndexShards(const std::vector<std::string_view>& names, const std::string& file);
 
 }  // namespace facet

@@ -22,13 +22,15 @@ TEST(NamesTest, FindRepeatedGivesTheSmallest) {
 }
 
 TEST(NamesTest, FindNameGivesPositionsBeforeSorting) {
-  const NameIndex index = SortNames({"b", "a", "cc"});
+  const NameIndex index = *IndexShards({"b", "a", "cc"}, "f");
   EXPECT_EQ(FindName(index, "a"), 1u);
   EXPECT_EQ(FindName(index, "b"), 0u);
   EXPECT_EQ(FindName(index, "cc"), 2u);
   EXPECT_EQ(FindName(index, "c"), std::nullopt);
   EXPECT_EQ(FindName(index, "d"), std::nullopt);
   EXPECT_EQ(FindName({}, "a"), std::nullopt);
+  EXPECT_EQ(IndexShards({"b", "a", "b"}, "f").error().Message(),
+            "f: tensor \"b\" in two shards, wanted each name once");
 }
 
 }  // namespace

@@ -226,16 +226,6 @@ Status File::AddFile(const std::string& path) {
   return {};
 }
 
-Status File::IndexNames(const std::string& name) {
-  const auto names = NamesOf(tensors_);
-  if (const auto repeated = FindRepeated(names)) {
-    return Refuse(name, fmt::format("tensor {} in two shards", Quoted(*repeated)),
-                  "each name once");
-  }
-  by_name_ = SortNames(names);
-  return {};
-}
-
 Status File::OpenIndexed(const std::string& path) {
   FACET_ASSIGN(const auto entries, ReadIndex(path));
   std::vector<std::string> shards;
@@ -259,7 +249,7 @@ Status File::OpenIndexed(const std::string& path) {
     FACET_RETURN_IF_ERROR(AddFile(directory + shard));
     shard_ends.push_back(tensors_.size());
   }
-  FACET_RETURN_IF_ERROR(IndexNames(path));
+  FACET_ASSIGN(by_name_, IndexShards(NamesOf(tensors_), path));
   for (const auto& [tensor, shard] : entries) {
     const auto position = FindName(by_name_, tensor);
     const auto holder =
@@ -279,7 +269,7 @@ Result<File> File::Open(const std::string& path) {
     FACET_RETURN_IF_ERROR(file.OpenIndexed(path));
   } else {
     FACET_RETURN_IF_ERROR(file.AddFile(path));
-    FACET_RETURN_IF_ERROR(file.IndexNames(path));
+    FACET_ASSIGN(file.by_name_, IndexShards(NamesOf(file.tensors_), path));
   }
   return file;
 }

@@ -43,7 +43,6 @@ class File {
  private:
   Status AddFile(const std::string& path);
   Status OpenIndexed(const std::string& path);
-  Status IndexNames(const std::string& name);
 
   std::vector<MappedFile> maps_;
   std::vector<TensorView> tensors_;

@@ -17,11 +17,18 @@
 namespace facet::testing {
 namespace {
 
+struct Tensor {
+  std::string name;
+  TensorType type;
+  std::vector<int64_t> shape;
+  std::string data;
+};
+
 struct Contents {
   gguf::Metadata metadata;
-  std::vector<gguf::TensorToWrite> tensors;
-  [[nodiscard]] gguf::TensorToWrite* Find(const std::string& name) {
-    for (gguf::TensorToWrite& tensor : tensors) {
+  std::vector<Tensor> tensors;
+  [[nodiscard]] Tensor* Find(const std::string& name) {
+    for (Tensor& tensor : tensors) {
       if (tensor.name == name) {
         return &tensor;
       }
@@ -34,7 +41,7 @@ struct Contents {
                   tensors.end());
   }
   void Add(const std::string& name, TensorType type, std::vector<int64_t> shape, std::string data) {
-    tensors.push_back({name, type, std::move(shape), [data] { return Result<std::string>(data); }});
+    tensors.push_back({name, type, std::move(shape), std::move(data)});
   }
 };
 
@@ -49,7 +56,12 @@ std::string Rewrite(const std::string& name, const std::function<void(Contents*)
   }
   change(&contents);
   const std::string path = MakeTempDir() + "/variant.gguf";
-  const Status status = gguf::Write(path, contents.metadata, contents.tensors);
+  std::vector<gguf::TensorToWrite> tensors;
+  for (Tensor& tensor : contents.tensors) {
+    tensors.push_back(
+        {tensor.name, tensor.type, tensor.shape, gguf::WholeTensor(std::move(tensor.data))});
+  }
+  const Status status = gguf::Write(path, contents.metadata, tensors);
   FACET_CHECK(status.ok());
   return path;
 }
@@ -94,8 +106,8 @@ TEST(Variants, SplitExpertsEqualFusedOnes) {
   const std::string split = Rewrite(kMixture, [](Contents* contents) {
     for (int l = 0; l < 6; ++l) {
       const std::string layer = "blk." + std::to_string(l) + ".";
-      const gguf::TensorToWrite* fused = contents->Find(layer + "ffn_gate_up_exps.weight");
-      const std::string all = *fused->data();
+      const Tensor* fused = contents->Find(layer + "ffn_gate_up_exps.weight");
+      const std::string all = fused->data;
       const std::vector<int64_t> shape = fused->shape;  // [experts, gate and up rows, n_embd]
       const TensorType type = fused->type;
       const auto half = static_cast<size_t>(BytesOf(type, shape[1] / 2 * shape[2]));
@@ -115,8 +127,8 @@ TEST(Variants, SplitExpertsEqualFusedOnes) {
 
 TEST(Variants, OutputMatrixOfItsOwnMayBeTheEmbeddings) {
   const std::string untied = Rewrite(kShared, [](Contents* contents) {
-    const gguf::TensorToWrite* embd = contents->Find("token_embd.weight");
-    contents->Add("output.weight", embd->type, embd->shape, *embd->data());
+    const Tensor* embd = contents->Find("token_embd.weight");
+    contents->Add("output.weight", embd->type, embd->shape, embd->data);
   });
   EXPECT_EQ(LogitsOf(untied), LogitsOf(TestdataPath(std::string("text/gguf/") + kShared)));
 }
@@ -125,8 +137,8 @@ TEST(Variants, TensorsOfSharedLayersAreIgnored) {
   Warnings warnings;
   const std::string path = Rewrite(kShared, [](Contents* contents) {
     for (const std::string tensor : {"attn_k.weight", "attn_v.weight", "attn_k_norm.weight"}) {
-      const gguf::TensorToWrite* own = contents->Find("blk.3." + tensor);
-      std::string junk = *own->data();
+      const Tensor* own = contents->Find("blk.3." + tensor);
+      std::string junk = own->data;
       std::reverse(junk.begin(), junk.end());
       contents->Remove("blk.7." + tensor);
       contents->Add("blk.7." + tensor, own->type, own->shape, junk);
