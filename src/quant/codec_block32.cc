@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Q8_0 and Q4_0: blocks of 32 values that share one float16 scale. The encoders follow ggml's
-// reference rules, so that a file made here equals one made there; values that are not finite give
-// some block, never undefined behaviour.
+// Q8_0, Q4_0, Q4_1, Q5_0, Q5_1: blocks of 32 values that share a float16 scale and, in the types
+// that end in 1, a float16 offset. The encoders follow ggml's reference rules, so that a file made
+// here equals one made there; values that are not finite give some block, never undefined
+// behaviour.
 #include <cmath>
 #include <cstring>
 
 #include "base/half.h"
+#include "quant/codec_blocks.h"
 #include "quant/codec_tables.h"
 
 namespace facet {
@@ -15,24 +17,88 @@ constexpr int kBlock = 32;
 constexpr int kQ8Bytes = 34;
 constexpr int kQ4Bytes = 18;
 
-float LoadScale(const std::byte* block) {
-  uint16_t bits;
-  std::memcpy(&bits, block, sizeof(bits));
-  return FloatFromF16(bits);
+// value = d · q + offset: the offset is a minimum of weight 1 with its sign turned.
+void SetScaleAndOffset(float d, float offset, UnpackedBlock* unpacked) {
+  SetScales(d, 1, 1, unpacked);
+  unpacked->m[0] = unpacked->m[1] = 1;
+  unpacked->dmin = -offset;
 }
+
+// Adds bit k of `high` to value k as its fifth bit.
+void AddFifthBits(uint32_t high, int8_t* q) {
+  for (int k = 0; k < kBlock; ++k) {
+    q[k] = static_cast<int8_t>(q[k] | static_cast<int>((high >> k) & 1) << 4);
+  }
+}
+
+void Subtract(int offset, int8_t* q) {
+  for (int k = 0; k < kBlock; ++k) {
+    q[k] = static_cast<int8_t>(q[k] - offset);
+  }
+}
+
+struct Q8_0 {  // d, 32 int8
+  static constexpr TensorType kType = TensorType::kQ8_0;
+  static constexpr BlockForm kForm = BlockForm::kScaled;
+  static constexpr int kElements = kBlock;
+  static constexpr int kBytes = kQ8Bytes;
+  static void Unpack(const std::byte* block, UnpackedBlock* unpacked) {
+    std::memcpy(unpacked->q, block + 2, kBlock);
+    SetScales(LoadF16(block), 1, 1, unpacked);
+  }
+};
+
+struct Q4_0 {  // d, nibbles
+  static constexpr TensorType kType = TensorType::kQ4_0;
+  static constexpr BlockForm kForm = BlockForm::kScaled;
+  static constexpr int kElements = kBlock;
+  static constexpr int kBytes = kQ4Bytes;
+  static void Unpack(const std::byte* block, UnpackedBlock* unpacked) {
+    UnpackNibbles(block + 2, unpacked->q);
+    Subtract(8, unpacked->q);
+    SetScales(LoadF16(block), 1, 1, unpacked);
+  }
+};
+
+struct Q4_1 {  // d, offset, nibbles
+  static constexpr TensorType kType = TensorType::kQ4_1;
+  static constexpr BlockForm kForm = BlockForm::kWithMinimum;
+  static constexpr int kElements = kBlock;
+  static constexpr int kBytes = 20;
+  static void Unpack(const std::byte* block, UnpackedBlock* unpacked) {
+    UnpackNibbles(block + 4, unpacked->q);
+    SetScaleAndOffset(LoadF16(block), LoadF16(block + 2), unpacked);
+  }
+};
+
+struct Q5_0 {  // d, 32 fifth bits, nibbles
+  static constexpr TensorType kType = TensorType::kQ5_0;
+  static constexpr BlockForm kForm = BlockForm::kScaled;
+  static constexpr int kElements = kBlock;
+  static constexpr int kBytes = 22;
+  static void Unpack(const std::byte* block, UnpackedBlock* unpacked) {
+    UnpackNibbles(block + 6, unpacked->q);
+    AddFifthBits(LoadU32(block + 2), unpacked->q);
+    Subtract(16, unpacked->q);
+    SetScales(LoadF16(block), 1, 1, unpacked);
+  }
+};
+
+struct Q5_1 {  // d, offset, 32 fifth bits, nibbles
+  static constexpr TensorType kType = TensorType::kQ5_1;
+  static constexpr BlockForm kForm = BlockForm::kWithMinimum;
+  static constexpr int kElements = kBlock;
+  static constexpr int kBytes = 24;
+  static void Unpack(const std::byte* block, UnpackedBlock* unpacked) {
+    UnpackNibbles(block + 8, unpacked->q);
+    AddFifthBits(LoadU32(block + 4), unpacked->q);
+    SetScaleAndOffset(LoadF16(block), LoadF16(block + 2), unpacked);
+  }
+};
 
 void StoreScale(float scale, std::byte* block) {
   const uint16_t bits = F16FromFloat(scale);
   std::memcpy(block, &bits, sizeof(bits));
-}
-
-void DecodeQ8(const std::byte* blocks, int64_t n, float* values) {
-  for (int64_t i = 0; i < n; i += kBlock, blocks += kQ8Bytes, values += kBlock) {
-    const float scale = LoadScale(blocks);
-    for (int k = 0; k < kBlock; ++k) {
-      values[k] = static_cast<float>(static_cast<int8_t>(blocks[2 + k])) * scale;
-    }
-  }
 }
 
 void EncodeQ8(const float* values, const float* /*importance*/, int64_t n, std::byte* blocks) {
@@ -48,17 +114,6 @@ void EncodeQ8(const float* values, const float* /*importance*/, int64_t n, std::
       const float q = std::round(values[k] * inverse);
       const float clamped = std::fmin(std::fmax(q, -127.0f), 127.0f);
       blocks[2 + k] = static_cast<std::byte>(static_cast<int8_t>(clamped));
-    }
-  }
-}
-
-void DecodeQ4(const std::byte* blocks, int64_t n, float* values) {
-  for (int64_t i = 0; i < n; i += kBlock, blocks += kQ4Bytes, values += kBlock) {
-    const float scale = LoadScale(blocks);
-    for (int k = 0; k < kBlock / 2; ++k) {
-      const auto pair = static_cast<int>(blocks[2 + k]);
-      values[k] = static_cast<float>((pair & 15) - 8) * scale;
-      values[k + kBlock / 2] = static_cast<float>((pair >> 4) - 8) * scale;
     }
   }
 }
@@ -91,7 +146,10 @@ void EncodeQ4(const float* values, const float* /*importance*/, int64_t n, std::
 
 }  // namespace
 
-const Codec kQ8_0Codec = {TensorType::kQ8_0, DecodeQ8, nullptr, EncodeQ8};
-const Codec kQ4_0Codec = {TensorType::kQ4_0, DecodeQ4, nullptr, EncodeQ4};
+const Codec kQ8_0Codec = CodecOf<Q8_0>(EncodeQ8);
+const Codec kQ4_0Codec = CodecOf<Q4_0>(EncodeQ4);
+const Codec kQ4_1Codec = CodecOf<Q4_1>(nullptr);
+const Codec kQ5_0Codec = CodecOf<Q5_0>(nullptr);
+const Codec kQ5_1Codec = CodecOf<Q5_1>(nullptr);
 
 }  // namespace facet

@@ -1,35 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
-// Q4_K and Q6_K: blocks of 256 values whose sub-blocks have integer scales. Layouts:
-// docs/quantization.md.
-#include <cstring>
-
-#include "base/half.h"
+// Q2_K to Q6_K: blocks of 256 values whose sub-blocks have integer scales, in half of the types
+// also integer minima. Layouts: docs/quantization.md.
+#include "quant/codec_blocks.h"
 #include "quant/codec_tables.h"
 
 namespace facet {
 namespace {
 
 constexpr int kBlock = 256;
+constexpr int kGroups = 8;  // of 32 values
 
-float LoadF16(const std::byte* bytes) {
-  uint16_t bits;
-  std::memcpy(&bits, bytes, sizeof(bits));
-  return FloatFromF16(bits);
+void SetMinima(float dmin, int m0, int m1, UnpackedBlock* unpacked) {
+  unpacked->m[0] = m0;
+  unpacked->m[1] = m1;
+  unpacked->dmin = dmin;
 }
 
-int ByteAt(const std::byte* bytes, int i) { return static_cast<int>(bytes[i]); }
+// 32 values of two bits: those of group j lie at bits 2 (j % 4) of the 32 bytes of its half.
+void UnpackPairs(const std::byte* packed, int j, int8_t* q) {
+  const std::byte* bytes = packed + 32 * (j / 4);
+  const int shift = 2 * (j % 4);
+  for (int k = 0; k < 32; ++k) {
+    q[k] = static_cast<int8_t>((ByteAt(bytes, k) >> shift) & 3);
+  }
+}
 
-// Q4_K: d, dmin (float16), 12 bytes with eight 6-bit scales and minima, 128 bytes of nibbles.
-constexpr int kQ4KBytes = 144;
-constexpr int kQ4KScales = 4;
-constexpr int kQ4KNibbles = 16;
+struct Q2K {  // 16 bytes of scales (low nibbles) and minima (high), 64 of pairs, d, dmin
+  static constexpr TensorType kType = TensorType::kQ2_K;
+  static constexpr BlockForm kForm = BlockForm::kWithMinimum;
+  static constexpr int kElements = kBlock;
+  static constexpr int kBytes = 84;
+  static void Unpack(const std::byte* block, UnpackedBlock* unpacked) {
+    const float d = LoadF16(block + 80);
+    const float dmin = LoadF16(block + 82);
+    for (int j = 0; j < kGroups; ++j, ++unpacked) {
+      const int first = ByteAt(block, 2 * j);
+      const int second = ByteAt(block, 2 * j + 1);
+      UnpackPairs(block + 16, j, unpacked->q);
+      SetScales(d, first & 15, second & 15, unpacked);
+      SetMinima(dmin, first >> 4, second >> 4, unpacked);
+    }
+  }
+};
 
+struct Q3K {  // 32 bytes of third bits, 64 of pairs, 12 of scales, d
+  static constexpr TensorType kType = TensorType::kQ3_K;
+  static constexpr BlockForm kForm = BlockForm::kScaled;
+  static constexpr int kElements = kBlock;
+  static constexpr int kBytes = 110;
+  // Six bits each: the low four in the nibbles of bytes 0 to 7, the high two in bytes 8 to 11.
+  static int Scale(const std::byte* packed, int i) {
+    const int low = (ByteAt(packed, i % 8) >> (4 * (i / 8))) & 15;
+    const int high = (ByteAt(packed, 8 + i % 4) >> (2 * (i / 4))) & 3;
+    return (low | high << 4) - 32;
+  }
+  static void Unpack(const std::byte* block, UnpackedBlock* unpacked) {
+    const float d = LoadF16(block + 108);
+    for (int j = 0; j < kGroups; ++j, ++unpacked) {
+      UnpackPairs(block + 32, j, unpacked->q);
+      for (int k = 0; k < 32; ++k) {  // a third bit that is clear takes 4 away
+        const int third = (ByteAt(block, k) >> j) & 1;
+        unpacked->q[k] = static_cast<int8_t>(unpacked->q[k] + 4 * third - 4);
+      }
+      SetScales(d, Scale(block + 96, 2 * j), Scale(block + 96, 2 * j + 1), unpacked);
+    }
+  }
+};
+
+// Eight 6-bit scales and minima in 12 bytes.
 struct ScaleAndMinimum {
   int scale;
   int minimum;
 };
 
-ScaleAndMinimum UnpackQ4KScale(const std::byte* packed, int j) {
+ScaleAndMinimum UnpackScale(const std::byte* packed, int j) {
   if (j < 4) {
     return {ByteAt(packed, j) & 63, ByteAt(packed, j + 4) & 63};
   }
@@ -37,52 +81,76 @@ ScaleAndMinimum UnpackQ4KScale(const std::byte* packed, int j) {
           (ByteAt(packed, j + 4) >> 4) | ((ByteAt(packed, j) >> 6) << 4)};
 }
 
-void DecodeQ4K(const std::byte* blocks, int64_t n, float* values) {
-  for (int64_t i = 0; i < n; i += kBlock, blocks += kQ4KBytes, values += kBlock) {
-    const float d = LoadF16(blocks);
-    const float dmin = LoadF16(blocks + 2);
-    for (int j = 0; j < 8; ++j) {
-      const auto [s, m] = UnpackQ4KScale(blocks + kQ4KScales, j);
-      const float scale = d * static_cast<float>(s);
-      const float minimum = dmin * static_cast<float>(m);
-      const std::byte* nibbles = blocks + kQ4KNibbles + 32 * (j / 2);
-      const int shift = 4 * (j % 2);
-      for (int k = 0; k < 32; ++k) {
-        const int q = (ByteAt(nibbles, k) >> shift) & 15;
-        values[32 * j + k] = scale * static_cast<float>(q) - minimum;
-      }
-    }
+// What Q4_K and Q5_K share: d, dmin and the scales at the beginning; nibbles of group j in the 32
+// bytes at 32 (j / 2).
+void UnpackScaledNibbles(const std::byte* block, const std::byte* nibbles, int j,
+                         UnpackedBlock* unpacked) {
+  const auto [s, m] = UnpackScale(block + 4, j);
+  SetScales(LoadF16(block), s, s, unpacked);
+  SetMinima(LoadF16(block + 2), m, m, unpacked);
+  const std::byte* bytes = nibbles + 32 * (j / 2);
+  const int shift = 4 * (j % 2);
+  for (int k = 0; k < 32; ++k) {
+    unpacked->q[k] = static_cast<int8_t>((ByteAt(bytes, k) >> shift) & 15);
   }
 }
 
-// Q6_K: 128 bytes of low nibbles, 64 bytes of high bit pairs, 16 int8 scales (one per 16 values), d
-// (float16).
-constexpr int kQ6KBytes = 210;
-constexpr int kQ6KHigh = 128;
-constexpr int kQ6KScales = 192;
-constexpr int kQ6KD = 208;
+struct Q4K {  // d, dmin, 12 bytes of scales and minima, 128 of nibbles
+  static constexpr TensorType kType = TensorType::kQ4_K;
+  static constexpr BlockForm kForm = BlockForm::kWithMinimum;
+  static constexpr int kElements = kBlock;
+  static constexpr int kBytes = 144;
+  static void Unpack(const std::byte* block, UnpackedBlock* unpacked) {
+    for (int j = 0; j < kGroups; ++j) {
+      UnpackScaledNibbles(block, block + 16, j, unpacked + j);
+    }
+  }
+};
 
-void DecodeQ6K(const std::byte* blocks, int64_t n, float* values) {
-  for (int64_t i = 0; i < n; i += kBlock, blocks += kQ6KBytes, values += kBlock) {
-    const float d = LoadF16(blocks + kQ6KD);
-    for (int j = 0; j < 8; ++j) {  // 32 values each: quarter j % 4 of half j / 4
-      const std::byte* low = blocks + 64 * (j / 4) + 32 * (j % 2);
-      const std::byte* high = blocks + kQ6KHigh + 32 * (j / 4);
-      const int low_shift = (j % 4) / 2 * 4;
-      const int high_shift = j % 4 * 2;
+struct Q5K {  // d, dmin, 12 bytes of scales and minima, 32 of fifth bits, 128 of nibbles
+  static constexpr TensorType kType = TensorType::kQ5_K;
+  static constexpr BlockForm kForm = BlockForm::kWithMinimum;
+  static constexpr int kElements = kBlock;
+  static constexpr int kBytes = 176;
+  static void Unpack(const std::byte* block, UnpackedBlock* unpacked) {
+    for (int j = 0; j < kGroups; ++j, ++unpacked) {
+      UnpackScaledNibbles(block, block + 48, j, unpacked);
       for (int k = 0; k < 32; ++k) {
-        const int q =
-            ((ByteAt(low, k) >> low_shift) & 15) | (((ByteAt(high, k) >> high_shift) & 3) << 4);
-        const auto scale = static_cast<int8_t>(blocks[kQ6KScales + 2 * j + k / 16]);
-        values[32 * j + k] = d * static_cast<float>(scale) * static_cast<float>(q - 32);
+        const int fifth = (ByteAt(block, 16 + k) >> j) & 1;
+        unpacked->q[k] = static_cast<int8_t>(unpacked->q[k] | fifth << 4);
       }
     }
   }
-}
+};
+
+struct Q6K {  // 128 bytes of low nibbles, 64 of high pairs, 16 int8 scales, d
+  static constexpr TensorType kType = TensorType::kQ6_K;
+  static constexpr BlockForm kForm = BlockForm::kScaled;
+  static constexpr int kElements = kBlock;
+  static constexpr int kBytes = 210;
+  static void Unpack(const std::byte* block, UnpackedBlock* unpacked) {
+    const float d = LoadF16(block + 208);
+    for (int j = 0; j < kGroups; ++j, ++unpacked) {
+      int8_t high[32];
+      UnpackPairs(block + 128, j, high);
+      const std::byte* low = block + 64 * (j / 4) + 32 * (j % 2);
+      const int shift = j % 4 / 2 * 4;
+      for (int k = 0; k < 32; ++k) {
+        const int nibble = (ByteAt(low, k) >> shift) & 15;
+        unpacked->q[k] = static_cast<int8_t>((nibble | high[k] << 4) - 32);
+      }
+      SetScales(d, static_cast<int8_t>(block[192 + 2 * j]), static_cast<int8_t>(block[193 + 2 * j]),
+                unpacked);
+    }
+  }
+};
 
 }  // namespace
 
-const Codec kQ4_KCodec = {TensorType::kQ4_K, DecodeQ4K, nullptr, nullptr};
-const Codec kQ6_KCodec = {TensorType::kQ6_K, DecodeQ6K, nullptr, nullptr};
+const Codec kQ2_KCodec = CodecOf<Q2K>(nullptr);
+const Codec kQ3_KCodec = CodecOf<Q3K>(nullptr);
+const Codec kQ4_KCodec = CodecOf<Q4K>(nullptr);
+const Codec kQ5_KCodec = CodecOf<Q5K>(nullptr);
+const Codec kQ6_KCodec = CodecOf<Q6K>(nullptr);
 
 }  // namespace facet

@@ -33,11 +33,14 @@ void Encode16(const float* values, const float* /*importance*/, int64_t n, std::
   }
 }
 
+constexpr BlockForm kPlain = BlockForm::kScaled;  // says nothing: there are no unpacked blocks
+
 }  // namespace
 
-const Codec kF32Codec = {TensorType::kF32, CopyFloats, nullptr, CopyFloats};
-const Codec kF16Codec = {TensorType::kF16, Decode16<FloatFromF16>, nullptr, Encode16<F16FromFloat>};
-const Codec kBf16Codec = {TensorType::kBF16, Decode16<FloatFromBf16>, nullptr,
+const Codec kF32Codec = {TensorType::kF32, kPlain, CopyFloats, nullptr, CopyFloats};
+const Codec kF16Codec = {TensorType::kF16, kPlain, Decode16<FloatFromF16>, nullptr,
+                         Encode16<F16FromFloat>};
+const Codec kBf16Codec = {TensorType::kBF16, kPlain, Decode16<FloatFromBf16>, nullptr,
                           Encode16<Bf16FromFloat>};
 
 }  // namespace facet

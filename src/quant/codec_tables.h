@@ -9,9 +9,32 @@ namespace facet {
 extern const Codec kF32Codec;
 extern const Codec kF16Codec;
 extern const Codec kBf16Codec;
+
 extern const Codec kQ8_0Codec;
 extern const Codec kQ4_0Codec;
+extern const Codec kQ4_1Codec;
+extern const Codec kQ5_0Codec;
+extern const Codec kQ5_1Codec;
+
+extern const Codec kQ2_KCodec;
+extern const Codec kQ3_KCodec;
 extern const Codec kQ4_KCodec;
+extern const Codec kQ5_KCodec;
 extern const Codec kQ6_KCodec;
+
+extern const Codec kIQ4_NLCodec;
+extern const Codec kIQ4_XSCodec;
+extern const Codec kMXFP4Codec;
+extern const Codec kNVFP4Codec;
+extern const Codec kTQ1_0Codec;
+extern const Codec kTQ2_0Codec;
+
+extern const Codec kIQ3_SCodec;
+extern const Codec kIQ3_XXSCodec;
+extern const Codec kIQ2_SCodec;
+extern const Codec kIQ2_XSCodec;
+extern const Codec kIQ2_XXSCodec;
+extern const Codec kIQ1_SCodec;
+extern const Codec kIQ1_MCodec;
 
 }  // namespace facet
