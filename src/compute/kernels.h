@@ -10,6 +10,7 @@
 
 #include "compute/attention.h"
 #include "compute/cpu.h"
+#include "quant/codec.h"
 
 namespace facet {
 
@@ -20,6 +21,8 @@ struct MatMulTask {
   int64_t n_in;
   int64_t n_out;  ///< also the stride of y
   int64_t n_rows;
+  UnpackFunction unpack;     ///< of the weights: integer types only
+  BlockForm form;            ///< of what `unpack` writes
   const float* x;            ///< [n_rows, n_in]: float types only
   const int8_t* values;      ///< [n_rows, n_in], the int8 form: integer types only
   const float* scales;       ///< [n_rows, n_in / 32]
@@ -29,13 +32,15 @@ struct MatMulTask {
   std::byte* scratch;        ///< MatMulScratchBytes(n_in), for this thread alone
 };
 
-/// Room for 8 unpacked weight rows with their scales.
+/// Room for 8 unpacked weight rows with their scales, aligned for any type.
 constexpr size_t MatMulScratchBytes(int64_t n_in) { return static_cast<size_t>(n_in) * 32 + 512; }
 
 using MatMulKernel = void (*)(const MatMulTask& task, int64_t begin, int64_t end);
 
 struct MatMulKernels {
-  MatMulKernel f32, f16, bf16, q8_0, q4_0, q4_k, q6_k;
+  MatMulKernel f32, f16, bf16;
+  MatMulKernel q8_0, q4_0, q4_k, q6_k;
+  MatMulKernel unpacked;  ///< every other integer type
   /// Per 32 values: scale = amax / 127; value = nearest even integer of x · (127 / amax), 0 when
   /// scale is 0. A NaN in a block makes its scale NaN, so that it reaches the result; n is a
   /// multiple of 32.

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "compute/kernels.h"
 #include "compute/thread_pool.h"
+#include "quant/codec.h"
 
 namespace facet {
 namespace {
@@ -22,29 +23,25 @@ int64_t RowsWorthAThread(int64_t n_products_per_row) {
   return std::max(kRowsPerGrain, (n_rows + kRowsPerGrain - 1) / kRowsPerGrain * kRowsPerGrain);
 }
 
-struct MatMulType {
+struct OwnKernel {
   TensorType type;
   MatMulKernel MatMulKernels::*kernel;
-  bool is_integer;
 };
 
-constexpr MatMulType kTypes[] = {
-    {TensorType::kF32, &MatMulKernels::f32, false},
-    {TensorType::kF16, &MatMulKernels::f16, false},
-    {TensorType::kBF16, &MatMulKernels::bf16, false},
-    {TensorType::kQ8_0, &MatMulKernels::q8_0, true},
-    {TensorType::kQ4_0, &MatMulKernels::q4_0, true},
-    {TensorType::kQ4_K, &MatMulKernels::q4_k, true},
-    {TensorType::kQ6_K, &MatMulKernels::q6_k, true},
+constexpr OwnKernel kOwnKernels[] = {
+    {TensorType::kF32, &MatMulKernels::f32},   {TensorType::kF16, &MatMulKernels::f16},
+    {TensorType::kBF16, &MatMulKernels::bf16}, {TensorType::kQ8_0, &MatMulKernels::q8_0},
+    {TensorType::kQ4_0, &MatMulKernels::q4_0}, {TensorType::kQ4_K, &MatMulKernels::q4_k},
+    {TensorType::kQ6_K, &MatMulKernels::q6_k},
 };
 
-const MatMulType* FindType(TensorType type) {
-  for (const MatMulType& entry : kTypes) {
-    if (entry.type == type) {
-      return &entry;
+MatMulKernel KernelFor(TensorType type, const MatMulKernels& kernels) {
+  for (const OwnKernel& own : kOwnKernels) {
+    if (own.type == type) {
+      return kernels.*own.kernel;
     }
   }
-  return nullptr;
+  return kernels.unpacked;
 }
 
 // Of this thread, kept from call to call.
@@ -58,7 +55,7 @@ std::byte* Scratch(int64_t n_in) {
 
 }  // namespace
 
-bool IsMatMulType(TensorType type) { return FindType(type) != nullptr; }
+bool IsMatMulType(TensorType type) { return FindCodec(type) != nullptr; }
 
 void Activations::Set(const float* x, int64_t n_rows, int64_t n_in) {
   x_ = x;
@@ -90,8 +87,8 @@ const QuantizedRows& Activations::Quantized(const ComputeContext& context) {
 }
 
 void MatMul(const ComputeContext& context, const WeightMatrix& w, Activations& x, float* y) {
-  const MatMulType* type = FindType(w.type);
-  FACET_CHECK(type != nullptr);
+  const Codec* codec = FindCodec(w.type);
+  FACET_CHECK(codec != nullptr);
   FACET_CHECK(w.n_in == x.n_in());
   if (context.observer != nullptr) {
     (*context.observer)(w, x.x(), x.n_rows());
@@ -104,20 +101,27 @@ void MatMul(const ComputeContext& context, const WeightMatrix& w, Activations& x
   task.n_rows = x.n_rows();
   task.x = x.x();
   task.y = y;
-  if (type->is_integer) {
+  if (codec->unpack != nullptr) {
+    task.unpack = codec->unpack;
+    task.form = codec->form;
     const QuantizedRows& quantized = x.Quantized(context);
     task.values = quantized.values.data();
     task.scales = quantized.scales.data();
     task.sums = quantized.sums.data();
     task.half_sums = quantized.half_sums.data();
   }
-  const MatMulKernel kernel = context.kernels->matmul->*type->kernel;
-  context.pool->RunRanges(w.n_out, RowsWorthAThread(w.n_in * x.n_rows()),
-                          [&](int64_t begin, int64_t end) {
-                            MatMulTask part = task;
-                            part.scratch = Scratch(w.n_in);
-                            kernel(part, begin, end);
-                          });
+  const MatMulKernel kernel = KernelFor(w.type, *context.kernels->matmul);
+  context.pool->RunRanges(
+      w.n_out, RowsWorthAThread(w.n_in * x.n_rows()), [&](int64_t begin, int64_t end) {
+        MatMulTask part = task;
+        part.scratch = Scratch(w.n_in);
+        kernel(part, begin, end);
+        if (w.scale != 1.0f) {
+          for (int64_t row = 0; row < task.n_rows; ++row) {
+            context.kernels->rows->scale(w.scale, end - begin, y + row * w.n_out + begin);
+          }
+        }
+      });
 }
 
 }  // namespace facet

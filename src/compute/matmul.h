@@ -3,13 +3,15 @@
 // (ARCHITECTURE.md): an output element is one fixed chain of operations, whatever the number of
 // rows, threads or the instruction set.
 //
-// Integer-weight types (Q8_0, Q4_0, Q4_K, Q6_K): the activation row is quantised per 32-block to
-// int8 (scale = amax / 127, round to nearest even), and over ascending 32-blocks
-//   Q8_0, Q4_0:  acc = fma(float(dot), d_w * d_a, acc)
-//   Q6_K:        acc = fma(float(s0 * dot0 + s1 * dot1), d_w * d_a, acc)      (two sub-blocks of
-//   16, scales s) Q4_K:        acc = fma(float(s * dot), d_w * d_a, acc);  acc = fma(-float(m *
-//   sum_a), dmin_w * d_a, acc)
-// with dot, s * dot and m * sum_a exact in 32-bit integers. acc starts at +0.
+// Integer-weight types (every block type, unpacked as quant/codec.h says): the activation row is
+// quantised per 32-block to int8 (scale d_a = amax / 127, round to nearest even), and over
+// ascending 32-blocks
+//   acc = fma(float(s0 * dot0 + s1 * dot1), d * d_a, acc)
+//   acc = fma(-float(m0 * sum0 + m1 * sum1), dmin * d_a, acc)     for types with a minimum
+// or, for types whose halves have float scales,
+//   acc = fma(float(dot0), d0 * d_a, acc);  acc = fma(float(dot1), d1 * d_a, acc)
+// with dot and sum those of the two halves of 16 values. The integers are exact: at most 2 * 128 *
+// (16 * 128 * 127) < 2^27. acc starts at +0.
 // Float types (F32, F16, BF16): 16 lanes by k mod 16, each acc = fma(w, a, acc) over ascending k,
 // then a fixed tree: lane i += lane i + 8, then + 4, + 2, + 1.
 #pragma once
@@ -29,12 +31,14 @@ struct WeightMatrix {
   int64_t n_out = 0;
   int64_t n_in = 0;
   const std::byte* data = nullptr;
+  float scale = 1.0f;  ///< multiplies every output, after its chain
 
   [[nodiscard]] int64_t row_bytes() const { return BytesOf(type, n_in); }
   [[nodiscard]] const std::byte* row(int64_t i) const { return data + i * row_bytes(); }
 };
 
-/// Whether MatMul can read this type. Types it can't are refused when a model is bound.
+/// Whether MatMul can read this type: every type that has a codec. Others are refused when a model
+/// is bound.
 bool IsMatMulType(TensorType type);
 
 /// The int8 form of activation rows.
@@ -67,7 +71,7 @@ class Activations {
   QuantizedRows quantized_;
 };
 
-/// y [n_rows, n_out] = x · wᵀ. `y` must not overlap the input.
+/// y [n_rows, n_out] = x · wᵀ · scale. `y` must not overlap the input.
 void MatMul(const ComputeContext& context, const WeightMatrix& w, Activations& x, float* y);
 
 }  // namespace facet

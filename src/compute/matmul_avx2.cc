@@ -1,31 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products with AVX2: equal to matmul_scalar.cc bit for bit. Eight weight rows lie in the
-// lanes of a vector, so that each lane runs the chain of its own output element. Dot products of a
-// block are exact in integers, hence their order is free: one activation row multiplies weights as
-// they lie in the file and adds across (RowDots); several activation rows share a panel of unpacked
-// weights with the eight rows interleaved (PanelDots). Compiled with -mavx2 -mfma -mf16c; uses no
-// inline function of the library or the standard library (vector_math_avx2.h says why).
-#include <immintrin.h>
+// Matrix products with AVX2: equal to matmul_scalar.cc bit for bit. Here the block types with their
+// own kernels, and the quantisation of activations. One activation row multiplies weights as they
+// lie in the file and adds across (RowDots); several share a panel (matmul_avx2.h). Compiled with
+// -mavx2 -mfma -mf16c; uses no inline function of the library or the standard library
+// (vector_math_avx2.h says why).
+#include "compute/matmul_avx2.h"
 
 #include "compute/block_layout.h"
 #include "compute/kernels.h"
-#include "compute/vector_math_avx2.h"
 
 namespace facet {
 namespace {
-
-constexpr int kRows = 8;    // weight rows of a group
-constexpr int kBlock = 32;  // values that share an activation scale
-constexpr int kQuads = 8;   // groups of 4 values in a block
-constexpr int kPanelBlock = kRows * kBlock;
-
-inline __m256i Load256(const void* data) {
-  return _mm256_loadu_si256(static_cast<const __m256i*>(data));
-}
-
-inline void Store256(void* data, __m256i value) {
-  _mm256_storeu_si256(static_cast<__m256i*>(data), value);
-}
 
 inline int LoadDword(const std::byte* data) {
   int value;
@@ -65,30 +50,6 @@ struct Group {
                              LoadDword(rows[6] + offset), LoadDword(rows[7] + offset));
   }
 };
-
-// What multiplies the integers of one block of one activation row.
-struct ActivationBlock {
-  float scale;
-  int32_t sum;
-  const int16_t* half_sums;  // two
-};
-
-// Integer dot products of a block for the eight rows; `second` is the second half's where a type
-// needs them apart.
-struct Dots {
-  __m256i first;
-  __m256i second;
-};
-
-inline __m256 AddScaled(__m256i dots, __m256 d, float activation_scale, __m256 acc) {
-  const __m256 scale = _mm256_mul_ps(d, _mm256_set1_ps(activation_scale));
-  return _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots), scale, acc);
-}
-
-// How far a product of weights (unsigned) and activations can be added up in 16 bits: kNibble 8
-// pairs (30480), kHalf 2 pairs (63 · 127 · 4 = 32004) and the halves of a block apart, kByte 1 pair
-// (|-128| · 127 · 2 = 32512).
-enum class Width { kNibble, kHalf, kByte };
 
 // Each type: Side holds what a file block of eight rows has beside its values; Values gives the 32
 // values of block j as bytes (signed for kByte, else without their offset); Add is a step of the
@@ -217,19 +178,6 @@ struct Q6K {
   }
 };
 
-// Products of 32 weights with 32 activations, added in pairs: 16 exact sums of 16 bits. A signed
-// weight gives its sign to the activation, which has no -128.
-template <Width kWidth>
-inline __m256i PairSums(__m256i w, __m256i a) {
-  if constexpr (kWidth == Width::kByte) {
-    return _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(a, w));
-  } else {
-    return _mm256_maddubs_epi16(w, a);
-  }
-}
-
-inline __m256i Widen(__m256i sums) { return _mm256_madd_epi16(sums, _mm256_set1_epi16(1)); }
-
 // Lower and upper halves of a and b: [a.low, b.low] + [a.high, b.high].
 inline __m256i AddHalves(__m256i a, __m256i b) {
   return _mm256_add_epi32(_mm256_permute2x128_si256(a, b, 0x20),
@@ -285,138 +233,18 @@ inline __m256 MultiplyRow(const Group& group, const MatMulTask& task, int64_t ro
   return acc;
 }
 
-// --- the panel: blocks of [8 quads][8 rows][4 values], then the sides of all file blocks ---
-
-// Dword g of row i goes to dword i of vector g.
-inline void Transpose8(__m256i (&v)[kRows]) {
-  __m256i pairs[kRows];
-  for (int i = 0; i < kRows; i += 2) {
-    pairs[i] = _mm256_unpacklo_epi32(v[i], v[i + 1]);
-    pairs[i + 1] = _mm256_unpackhi_epi32(v[i], v[i + 1]);
-  }
-  __m256i fours[kRows];
-  for (int i = 0; i < kRows; i += 4) {
-    fours[i] = _mm256_unpacklo_epi64(pairs[i], pairs[i + 2]);
-    fours[i + 1] = _mm256_unpackhi_epi64(pairs[i], pairs[i + 2]);
-    fours[i + 2] = _mm256_unpacklo_epi64(pairs[i + 1], pairs[i + 3]);
-    fours[i + 3] = _mm256_unpackhi_epi64(pairs[i + 1], pairs[i + 3]);
-  }
-  for (int i = 0; i < 4; ++i) {
-    v[i] = _mm256_permute2x128_si256(fours[i], fours[i + 4], 0x20);
-    v[i + 4] = _mm256_permute2x128_si256(fours[i], fours[i + 4], 0x31);
-  }
-}
-
 template <typename Type>
-struct Panel {
-  std::byte* values;
-  typename Type::Side* sides;
-
-  explicit Panel(const MatMulTask& task) {
-    const auto address = reinterpret_cast<uintptr_t>(task.scratch);
-    values = task.scratch + (64 - address % 64) % 64;
-    sides = reinterpret_cast<typename Type::Side*>(values + kRows * task.n_in);
-  }
-
-  void Unpack(const Group& group, int64_t n_in) const {
-    for (int64_t f = 0; f < n_in / (kBlock * Type::kBlocks); ++f) {
-      const Group here = group.At(f * Type::kBytes);
-      Type::LoadSide(here, &sides[f]);
-      for (int j = 0; j < Type::kBlocks; ++j) {
-        __m256i v[kRows];
-        for (int i = 0; i < kRows; ++i) {
-          v[i] = Type::Values(here.rows[i], j);
-        }
-        Transpose8(v);
-        std::byte* block = values + (f * Type::kBlocks + j) * kPanelBlock;
-        for (int i = 0; i < kRows; ++i) {
-          Store256(block + 32 * i, v[i]);
-        }
+inline void UnpackGroup(const Group& group, int64_t n_in, const Panel<Type>& panel) {
+  for (int64_t f = 0; f < n_in / (kBlock * Type::kBlocks); ++f) {
+    const Group here = group.At(f * Type::kBytes);
+    Type::LoadSide(here, &panel.sides[f]);
+    for (int j = 0; j < Type::kBlocks; ++j) {
+      __m256i v[kRows];
+      for (int i = 0; i < kRows; ++i) {
+        v[i] = Type::Values(here.rows[i], j);
       }
+      StorePanelBlock(v, panel.values + (f * Type::kBlocks + j) * kPanelBlock);
     }
-  }
-};
-
-inline __m256i BroadcastQuad(const int8_t* values) {
-  int quad;
-  __builtin_memcpy(&quad, values, sizeof(quad));
-  return _mm256_set1_epi32(quad);
-}
-
-// The dot products of one panel block with kN activation rows that lie `stride` apart.
-template <Width kWidth, int kN>
-inline void PanelDots(const std::byte* block, const int8_t* values, int64_t stride,
-                      Dots (&dots)[kN]) {
-  constexpr int kPairs = kWidth == Width::kNibble ? 8 : kWidth == Width::kHalf ? 2 : 1;
-  for (int r = 0; r < kN; ++r) {
-    dots[r] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
-  }
-  for (int first = 0; first < kQuads; first += kPairs) {
-    __m256i sums[kN];
-    for (int r = 0; r < kN; ++r) {
-      sums[r] = PairSums<kWidth>(Load256(block + 32 * first),
-                                 BroadcastQuad(values + r * stride + 4 * first));
-    }
-    for (int quad = first + 1; quad < first + kPairs; ++quad) {
-      const __m256i w = Load256(block + 32 * quad);
-      for (int r = 0; r < kN; ++r) {
-        const __m256i a = BroadcastQuad(values + r * stride + 4 * quad);
-        sums[r] = _mm256_add_epi16(sums[r], PairSums<kWidth>(w, a));
-      }
-    }
-    for (int r = 0; r < kN; ++r) {
-      __m256i& total =
-          kWidth == Width::kHalf && first >= kQuads / 2 ? dots[r].second : dots[r].first;
-      total = _mm256_add_epi32(total, Widen(sums[r]));
-    }
-  }
-}
-
-// Stores the lanes of outputs [out, end) of one row.
-inline void StoreOutputs(const MatMulTask& task, int64_t row, int64_t out, int64_t end,
-                         __m256 acc) {
-  float* y = task.y + row * task.n_out + out;
-  if (end - out >= kRows) {
-    _mm256_storeu_ps(y, acc);
-  } else {
-    _mm256_maskstore_ps(y, FirstLanes(end - out), acc);
-  }
-}
-
-template <typename Type, int kN>
-inline void MultiplyPanel(const MatMulTask& task, const Panel<Type>& panel, int64_t row,
-                          int64_t out, int64_t end) {
-  const int64_t n_blocks = task.n_in / kBlock;
-  const int8_t* values = task.values + row * task.n_in;
-  const float* scales = task.scales + row * n_blocks;
-  const int32_t* sums = task.sums + row * n_blocks;
-  const int16_t* half_sums = task.half_sums + 2 * row * n_blocks;
-  __m256 acc[kN];
-  for (int r = 0; r < kN; ++r) {
-    acc[r] = _mm256_setzero_ps();
-  }
-  for (int64_t b = 0; b < n_blocks; ++b) {
-    Dots dots[kN];
-    PanelDots<Type::kWidth, kN>(panel.values + b * kPanelBlock, values + b * kBlock, task.n_in,
-                                dots);
-    const auto& side = panel.sides[b / Type::kBlocks];
-    for (int r = 0; r < kN; ++r) {
-      const int64_t at = r * n_blocks + b;
-      acc[r] = Type::Add(dots[r], side, static_cast<int>(b % Type::kBlocks),
-                         {scales[at], sums[at], half_sums + 2 * at}, acc[r]);
-    }
-  }
-  for (int r = 0; r < kN; ++r) {
-    StoreOutputs(task, row + r, out, end, acc[r]);
-  }
-}
-
-template <int kN>
-inline void SetRows(const MatMulTask& task, int64_t out, int64_t end,
-                    const std::byte* (&rows)[kN]) {
-  for (int i = 0; i < kN; ++i) {
-    const int64_t row = out + i < end ? out + i : end - 1;
-    rows[i] = task.w + row * task.row_bytes;
   }
 }
 
@@ -428,132 +256,9 @@ void MatMulBlocks(const MatMulTask& task, int64_t begin, int64_t end) {
     SetRows(task, out, end, group.rows);
     if (task.n_rows == 1) {
       StoreOutputs(task, 0, out, end, MultiplyRow<Type>(group, task, 0));
-      continue;
-    }
-    panel.Unpack(group, task.n_in);
-    int64_t row = 0;
-    for (; row + 4 <= task.n_rows; row += 4) {
-      MultiplyPanel<Type, 4>(task, panel, row, out, end);
-    }
-    for (; row + 2 <= task.n_rows; row += 2) {
-      MultiplyPanel<Type, 2>(task, panel, row, out, end);
-    }
-    for (; row < task.n_rows; ++row) {
-      MultiplyPanel<Type, 1>(task, panel, row, out, end);
-    }
-  }
-}
-
-// --- float types ---
-
-struct F32 {
-  static constexpr int kBytes = 4;
-  static __m256 Load(const std::byte* w) {
-    return _mm256_loadu_ps(reinterpret_cast<const float*>(w));
-  }
-};
-
-struct F16 {
-  static constexpr int kBytes = 2;
-  static __m256 Load(const std::byte* w) {
-    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(w)));
-  }
-};
-
-struct Bf16 {
-  static constexpr int kBytes = 2;
-  static __m256 Load(const std::byte* w) {
-    const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(w));
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
-  }
-};
-
-constexpr int kFloatRows = 4;
-constexpr int kLanes = 16;
-
-// The last n < 16 products of a row; lanes without one stay as they are.
-template <typename Type>
-inline void AddTail(const std::byte* w, const float* x, int64_t n, __m256 (&lanes)[2]) {
-  alignas(32) std::byte w_tail[kLanes * Type::kBytes] = {};
-  alignas(32) float x_tail[kLanes] = {};
-  __builtin_memcpy(w_tail, w, static_cast<size_t>(n) * Type::kBytes);
-  __builtin_memcpy(x_tail, x, static_cast<size_t>(n) * sizeof(float));
-  for (int half = 0; half < 2; ++half) {
-    const __m256 sum = _mm256_fmadd_ps(Type::Load(w_tail + half * 8 * Type::kBytes),
-                                       _mm256_load_ps(x_tail + half * 8), lanes[half]);
-    const __m256 mask = _mm256_castsi256_ps(FirstLanes(n - half * 8));
-    lanes[half] = _mm256_blendv_ps(lanes[half], sum, mask);
-  }
-}
-
-template <typename Type>
-inline void FloatDots(const std::byte* const (&rows)[kFloatRows], const float* x, int64_t n_in,
-                      float (&dots)[kFloatRows]) {
-  __m256 lanes[kFloatRows][2];
-  for (int i = 0; i < kFloatRows; ++i) {
-    lanes[i][0] = _mm256_setzero_ps();
-    lanes[i][1] = _mm256_setzero_ps();
-  }
-  int64_t k = 0;
-  for (; k + kLanes <= n_in; k += kLanes) {
-    const __m256 x_low = _mm256_loadu_ps(x + k);
-    const __m256 x_high = _mm256_loadu_ps(x + k + 8);
-    for (int i = 0; i < kFloatRows; ++i) {
-      const std::byte* w = rows[i] + k * Type::kBytes;
-      lanes[i][0] = _mm256_fmadd_ps(Type::Load(w), x_low, lanes[i][0]);
-      lanes[i][1] = _mm256_fmadd_ps(Type::Load(w + 8 * Type::kBytes), x_high, lanes[i][1]);
-    }
-  }
-  for (int i = 0; i < kFloatRows; ++i) {
-    if (k < n_in) {
-      AddTail<Type>(rows[i] + k * Type::kBytes, x + k, n_in - k, lanes[i]);
-    }
-    dots[i] = Tree8(_mm256_add_ps(lanes[i][0], lanes[i][1]));
-  }
-}
-
-// The rows as floats in the scratch memory, and `rows` to point there.
-template <typename Type>
-inline void WidenRows(const MatMulTask& task, const std::byte* (&rows)[kFloatRows]) {
-  auto* floats = reinterpret_cast<float*>(task.scratch);
-  for (int i = 0; i < kFloatRows; ++i, floats += task.n_in) {
-    int64_t k = 0;
-    for (; k + 8 <= task.n_in; k += 8) {
-      _mm256_storeu_ps(floats + k, Type::Load(rows[i] + k * Type::kBytes));
-    }
-    if (k < task.n_in) {
-      alignas(32) std::byte tail[8 * Type::kBytes] = {};
-      __builtin_memcpy(tail, rows[i] + k * Type::kBytes,
-                       static_cast<size_t>(task.n_in - k) * Type::kBytes);
-      _mm256_maskstore_ps(floats + k, FirstLanes(task.n_in - k), Type::Load(tail));
-    }
-    rows[i] = reinterpret_cast<const std::byte*>(floats);
-  }
-}
-
-template <typename Type>
-inline void MultiplyFloats(const MatMulTask& task, const std::byte* const (&rows)[kFloatRows],
-                           int64_t out, int64_t end) {
-  const int64_t n = end - out < kFloatRows ? end - out : kFloatRows;
-  for (int64_t row = 0; row < task.n_rows; ++row) {
-    float dots[kFloatRows];
-    FloatDots<Type>(rows, task.x + row * task.n_in, task.n_in, dots);
-    for (int64_t i = 0; i < n; ++i) {
-      task.y[row * task.n_out + out + i] = dots[i];
-    }
-  }
-}
-
-template <typename Type>
-void MatMulFloats(const MatMulTask& task, int64_t begin, int64_t end) {
-  for (int64_t out = begin; out < end; out += kFloatRows) {
-    const std::byte* rows[kFloatRows];
-    SetRows(task, out, end, rows);
-    if (task.n_rows == 1 || Type::kBytes == 4) {
-      MultiplyFloats<Type>(task, rows, out, end);
     } else {
-      WidenRows<Type>(task, rows);
-      MultiplyFloats<F32>(task, rows, out, end);
+      UnpackGroup(group, task.n_in, panel);
+      MultiplyPanelRows(task, panel, out, end);
     }
   }
 }
@@ -612,13 +317,14 @@ void Quantize(const float* x, int64_t n, int8_t* values, float* scales, int32_t*
 }  // namespace
 
 const MatMulKernels kMatMulAvx2 = {
-    .f32 = MatMulFloats<F32>,
-    .f16 = MatMulFloats<F16>,
-    .bf16 = MatMulFloats<Bf16>,
+    .f32 = MatMulF32Avx2,
+    .f16 = MatMulF16Avx2,
+    .bf16 = MatMulBf16Avx2,
     .q8_0 = MatMulBlocks<Q8_0>,
     .q4_0 = MatMulBlocks<Q4_0>,
     .q4_k = MatMulBlocks<Q4K>,
     .q6_k = MatMulBlocks<Q6K>,
+    .unpacked = MatMulUnpackedAvx2,
     .quantize = Quantize,
 };
 

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "base/half.h"
-#include "compute/block_layout.h"
 #include "compute/kernels.h"
 
 namespace facet {
@@ -18,87 +17,45 @@ float LoadF16(const std::byte* bytes) {
   return FloatFromF16(bits);
 }
 
-int ByteAt(const std::byte* bytes, int i) { return static_cast<int>(bytes[i]); }
-
-// --- integer-weight types ---
+// --- integer-weight types: weights by way of their unpacked form, whatever the type ---
 
 // The part of an activation row that meets one block of weights.
 struct ActivationBlock {
   const int8_t* values;
-  const float* scales;
-  const int32_t* sums;
+  float scale;
+  const int16_t* half_sums;  // two
 };
 
-float AddQ8_0(const std::byte* block, const ActivationBlock& a, float acc) {
-  int dot = 0;
+// Where the sums of one block of |q| ≤ 128, |a| ≤ 127, |s| ≤ 128 stay below 2^27.
+float AddBlock(const UnpackedBlock& w, BlockForm form, const ActivationBlock& a, float acc) {
+  int32_t dots[2] = {0, 0};
   for (int k = 0; k < 32; ++k) {
-    dot += static_cast<int8_t>(block[layout::kQ8_0Values + k]) * a.values[k];
+    dots[k / 16] += w.q[k] * a.values[k];
   }
-  return std::fma(static_cast<float>(dot), LoadF16(block) * a.scales[0], acc);
-}
-
-float AddQ4_0(const std::byte* block, const ActivationBlock& a, float acc) {
-  int dot = 0;
-  for (int k = 0; k < 16; ++k) {
-    const int pair = ByteAt(block, layout::kQ4_0Nibbles + k);
-    dot += ((pair & 15) - 8) * a.values[k] + ((pair >> 4) - 8) * a.values[k + 16];
+  if (form == BlockForm::kTwoScales) {
+    acc = std::fma(static_cast<float>(dots[0]), w.d[0] * a.scale, acc);
+    return std::fma(static_cast<float>(dots[1]), w.d[1] * a.scale, acc);
   }
-  return std::fma(static_cast<float>(dot), LoadF16(block) * a.scales[0], acc);
-}
-
-float AddQ4K(const std::byte* block, const ActivationBlock& a, float acc) {
-  const float d = LoadF16(block);
-  const float dmin = LoadF16(block + 2);
-  const std::byte* packed = block + layout::kQ4_KScales;
-  for (int j = 0; j < 8; ++j) {
-    int s = ByteAt(packed, j) & 63;
-    int m = ByteAt(packed, j + 4) & 63;
-    if (j >= 4) {
-      s = (ByteAt(packed, j + 4) & 15) | ((ByteAt(packed, j - 4) >> 6) << 4);
-      m = (ByteAt(packed, j + 4) >> 4) | ((ByteAt(packed, j) >> 6) << 4);
-    }
-    const std::byte* nibbles = block + layout::kQ4_KNibbles + 32 * (j / 2);
-    int dot = 0;
-    for (int k = 0; k < 32; ++k) {
-      dot += ((ByteAt(nibbles, k) >> (4 * (j % 2))) & 15) * a.values[32 * j + k];
-    }
-    acc = std::fma(static_cast<float>(s * dot), d * a.scales[j], acc);
-    acc = std::fma(-static_cast<float>(m * a.sums[j]), dmin * a.scales[j], acc);
+  const int32_t dot = w.s[0] * dots[0] + w.s[1] * dots[1];
+  acc = std::fma(static_cast<float>(dot), w.d[0] * a.scale, acc);
+  if (form == BlockForm::kWithMinimum) {
+    const int32_t sum = w.m[0] * a.half_sums[0] + w.m[1] * a.half_sums[1];
+    acc = std::fma(-static_cast<float>(sum), w.dmin * a.scale, acc);
   }
   return acc;
 }
 
-float AddQ6K(const std::byte* block, const ActivationBlock& a, float acc) {
-  const float d = LoadF16(block + layout::kQ6_KD);
-  for (int j = 0; j < 8; ++j) {
-    const std::byte* low = block + 64 * (j / 4) + 32 * (j % 2);
-    const std::byte* high = block + layout::kQ6_KHigh + 32 * (j / 4);
-    int dots[2] = {0, 0};
-    for (int k = 0; k < 32; ++k) {
-      const int q = ((ByteAt(low, k) >> (j % 4 / 2 * 4)) & 15) |
-                    (((ByteAt(high, k) >> (j % 4 * 2)) & 3) << 4);
-      dots[k / 16] += (q - 32) * a.values[32 * j + k];
-    }
-    const std::byte* scales = block + layout::kQ6_KScales + 2 * j;
-    const int dot =
-        static_cast<int8_t>(scales[0]) * dots[0] + static_cast<int8_t>(scales[1]) * dots[1];
-    acc = std::fma(static_cast<float>(dot), d * a.scales[j], acc);
-  }
-  return acc;
-}
-
-template <int kElements, int kBytes,
-          float (*Accumulate)(const std::byte*, const ActivationBlock&, float)>
-void MatMulBlocks(const MatMulTask& task, int64_t begin, int64_t end) {
-  const int64_t n_blocks = task.n_in / kElements;
-  for (int64_t row = 0; row < task.n_rows; ++row) {
-    for (int64_t out = begin; out < end; ++out) {
-      const std::byte* w = task.w + out * task.row_bytes;
+void MatMulUnpacked(const MatMulTask& task, int64_t begin, int64_t end) {
+  auto* w = reinterpret_cast<UnpackedBlock*>(task.scratch);
+  const int64_t n_blocks = task.n_in / 32;
+  for (int64_t out = begin; out < end; ++out) {
+    task.unpack(task.w + out * task.row_bytes, task.n_in, w);
+    for (int64_t row = 0; row < task.n_rows; ++row) {
       float acc = 0.0f;
       for (int64_t b = 0; b < n_blocks; ++b) {
-        const int64_t k = row * task.n_in + b * kElements;
-        const ActivationBlock a = {task.values + k, task.scales + k / 32, task.sums + k / 32};
-        acc = Accumulate(w + b * kBytes, a, acc);
+        const int64_t at = row * n_blocks + b;
+        acc = AddBlock(w[b], task.form,
+                       {task.values + 32 * at, task.scales[at], task.half_sums + 2 * at}, acc);
       }
       task.y[row * task.n_out + out] = acc;
     }
@@ -187,10 +144,11 @@ const MatMulKernels kMatMulScalar = {
     .f32 = MatMulFloats<LoadFloat>,
     .f16 = MatMulFloats<LoadHalf>,
     .bf16 = MatMulFloats<LoadBf16>,
-    .q8_0 = MatMulBlocks<32, layout::kQ8_0Bytes, AddQ8_0>,
-    .q4_0 = MatMulBlocks<32, layout::kQ4_0Bytes, AddQ4_0>,
-    .q4_k = MatMulBlocks<256, layout::kQ4_KBytes, AddQ4K>,
-    .q6_k = MatMulBlocks<256, layout::kQ6_KBytes, AddQ6K>,
+    .q8_0 = MatMulUnpacked,
+    .q4_0 = MatMulUnpacked,
+    .q4_k = MatMulUnpacked,
+    .q6_k = MatMulUnpacked,
+    .unpacked = MatMulUnpacked,
     .quantize = Quantize,
 };
 

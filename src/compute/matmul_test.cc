@@ -14,9 +14,13 @@ namespace {
 using testing::RandomStream;
 using testing::TestContext;
 
-constexpr TensorType kAllTypes[] = {TensorType::kF32,  TensorType::kF16,  TensorType::kBF16,
-                                    TensorType::kQ8_0, TensorType::kQ4_0, TensorType::kQ4_K,
-                                    TensorType::kQ6_K};
+using T = TensorType;
+
+constexpr T kFloatTypes[] = {T::kF32, T::kF16, T::kBF16};
+constexpr T kIntegerTypes[] = {
+    T::kQ8_0,  T::kQ4_0,    T::kQ4_1,   T::kQ5_0,   T::kQ5_1,    T::kQ2_K,  T::kQ3_K,  T::kQ4_K,
+    T::kQ5_K,  T::kQ6_K,    T::kIQ4_NL, T::kIQ4_XS, T::kMXFP4,   T::kNVFP4, T::kTQ1_0, T::kTQ2_0,
+    T::kIQ3_S, T::kIQ3_XXS, T::kIQ2_S,  T::kIQ2_XS, T::kIQ2_XXS, T::kIQ1_S, T::kIQ1_M};
 
 bool IsFloatType(TensorType type) { return InfoOf(type).block_elements == 1; }
 
@@ -32,12 +36,44 @@ struct Weights {
 // Where the float16 scales of a block stand.
 std::vector<size_t> ScalePlaces(TensorType type) {
   switch (type) {
-    case TensorType::kQ4_K:
+    case T::kQ4_1:
+    case T::kQ5_1:
+    case T::kQ4_K:
+    case T::kQ5_K:
       return {0, 2};
-    case TensorType::kQ6_K:
+    case T::kQ2_K:
+      return {80, 82};
+    case T::kQ3_K:
+      return {108};
+    case T::kQ6_K:
       return {208};
+    case T::kTQ1_0:
+      return {52};
+    case T::kTQ2_0:
+      return {64};
+    case T::kMXFP4:  // an exponent
+    case T::kNVFP4:  // bytes, of which none is infinite
+    case T::kIQ1_M:  // nibbles in four places
+      return {};
     default:
       return {0};
+  }
+}
+
+// Gives the scales of a block the value `scale`, or a power of two near it.
+void SetScales(TensorType type, float scale, std::byte* block) {
+  std::byte half[2];
+  FindCodec(T::kF16)->encode(&scale, nullptr, 1, half);
+  for (const size_t place : ScalePlaces(type)) {
+    std::copy_n(half, 2, block + place);
+  }
+  if (type == T::kMXFP4) {
+    block[0] = static_cast<std::byte>(127 + std::ilogb(scale));
+  }
+  for (size_t i = 0; type == T::kIQ1_M && i < 4; ++i) {
+    const auto nibble = (static_cast<unsigned>(half[i / 2]) >> (4 * (i % 2))) & 15;
+    std::byte& high = block[49 + 2 * i];
+    high = static_cast<std::byte>((static_cast<unsigned>(high) & 15) | nibble << 4);
   }
 }
 
@@ -58,10 +94,7 @@ Weights RandomWeights(TensorType type, int64_t n_out, int64_t n_in, bool are_tam
   }
   const auto block_bytes = static_cast<size_t>(InfoOf(type).block_bytes);
   for (size_t block = 0; block < w.bytes.size(); block += block_bytes) {
-    for (const size_t place : ScalePlaces(type)) {
-      const float scale = random.Uniform(0.001f, 0.01f);
-      FindCodec(TensorType::kF16)->encode(&scale, nullptr, 1, w.bytes.data() + block + place);
-    }
+    SetScales(type, random.Uniform(0.001f, 0.01f), w.bytes.data() + block);
   }
   return w;
 }
@@ -108,6 +141,8 @@ class MatMulTest : public ::testing::TestWithParam<TensorType> {
         return {1, 7, 16, 32, 33, 47, 100, 1031};
       case 32:
         return {32, 64, 96, 512, 2048};
+      case 64:
+        return {64, 128, 192, 512, 2048};
       default:
         return {256, 512, 2048};
     }
@@ -119,9 +154,9 @@ class MatMulTest : public ::testing::TestWithParam<TensorType> {
 TEST_P(MatMulTest, EverySetGivesTheScalarBits) {
   RandomStream random(1);
   for (const int64_t n_in : InnerSizes()) {
-    for (const int64_t n_out : {1, 2, 7, 8, 9, 31, 70}) {
+    for (const int64_t n_out : {1, 2, 7, 8, 9, 17, 31, 70}) {
       const Weights w = RandomWeights(GetParam(), n_out, n_in, true, random);
-      for (const int64_t n_rows : {1, 2, 3, 5, 8, 17, 33}) {
+      for (const int64_t n_rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 33}) {
         if (n_rows > 5 && n_in > 600) {
           continue;
         }
@@ -151,11 +186,8 @@ TEST_P(IntegerMatMulTest, NothingSaturates) {
     Weights w(type, 17, 512);
     std::fill(w.bytes.begin(), w.bytes.end(), static_cast<std::byte>(fill));
     const auto block_bytes = static_cast<size_t>(InfoOf(type).block_bytes);
-    const float one = 1.0f;
     for (size_t block = 0; block < w.bytes.size(); block += block_bytes) {
-      for (const size_t place : ScalePlaces(type)) {
-        FindCodec(TensorType::kF16)->encode(&one, nullptr, 1, w.bytes.data() + block + place);
-      }
+      SetScales(type, 1.0f, w.bytes.data() + block);
     }
     for (const float value : {1.0f, -1.0f}) {
       for (const size_t n_rows : {1u, 2u, 7u}) {
@@ -216,11 +248,9 @@ std::string TestName(const ::testing::TestParamInfo<TensorType>& test) {
   return std::string(InfoOf(test.param).name);
 }
 
-INSTANTIATE_TEST_SUITE_P(Types, MatMulTest, ::testing::ValuesIn(kAllTypes), TestName);
-INSTANTIATE_TEST_SUITE_P(Types, IntegerMatMulTest,
-                         ::testing::Values(TensorType::kQ8_0, TensorType::kQ4_0, TensorType::kQ4_K,
-                                           TensorType::kQ6_K),
-                         TestName);
+INSTANTIATE_TEST_SUITE_P(Float, MatMulTest, ::testing::ValuesIn(kFloatTypes), TestName);
+INSTANTIATE_TEST_SUITE_P(Integer, MatMulTest, ::testing::ValuesIn(kIntegerTypes), TestName);
+INSTANTIATE_TEST_SUITE_P(Types, IntegerMatMulTest, ::testing::ValuesIn(kIntegerTypes), TestName);
 
 TEST(Quantized, RoundsToNearestEvenOfAmaxOver127) {
   const TestContext scalar(Isa::kScalar, 1);
@@ -323,12 +353,31 @@ TEST(MatMul, TellsTheObserverOfWeightsAndRows) {
   EXPECT_EQ(n_calls, 1);
 }
 
-TEST(IsMatMulType, NamesWhatHasAKernel) {
-  for (const TensorType type : kAllTypes) {
+TEST(MatMul, TheScaleOfTheWeightsMultipliesEveryOutput) {
+  RandomStream random(6);
+  const Weights w = RandomWeights(T::kNVFP4, 19, 64, true, random);
+  const std::vector<float> x = random.Floats(3 * 64, 1.0f);
+  for (const Isa isa : SupportedIsas()) {
+    const TestContext context(isa, 2);
+    std::vector<float> wanted = Product(*context, w.matrix, x);
+    for (float& value : wanted) {
+      value *= 0.37f;
+    }
+    WeightMatrix scaled = w.matrix;
+    scaled.scale = 0.37f;
+    EXPECT_TRUE(testing::AllSameBits(Product(*context, scaled, x), wanted)) << NameOf(isa);
+  }
+}
+
+TEST(IsMatMulType, KnowsEveryTypeWithACodec) {
+  for (const TensorType type : kFloatTypes) {
     EXPECT_TRUE(IsMatMulType(type));
   }
-  EXPECT_FALSE(IsMatMulType(TensorType::kQ5_K));
-  EXPECT_FALSE(IsMatMulType(TensorType::kI32));
+  for (const TensorType type : kIntegerTypes) {
+    EXPECT_TRUE(IsMatMulType(type));
+  }
+  EXPECT_FALSE(IsMatMulType(T::kQ8_1));
+  EXPECT_FALSE(IsMatMulType(T::kI32));
 }
 
 }  // namespace

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrix products of float weights with AVX2: equal to matmul_scalar.cc bit for bit. 16 lanes of a
+// row's chain lie in two vectors. Compiled with -mavx2 -mfma -mf16c; uses no inline function of the
+// library or the standard library (vector_math_avx2.h says why).
+#include "compute/kernels.h"
+#include "compute/matmul_avx2.h"
+
+namespace facet {
+namespace {
+
+struct F32 {
+  static constexpr int kBytes = 4;
+  static __m256 Load(const std::byte* w) {
+    return _mm256_loadu_ps(reinterpret_cast<const float*>(w));
+  }
+};
+
+struct F16 {
+  static constexpr int kBytes = 2;
+  static __m256 Load(const std::byte* w) {
+    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(w)));
+  }
+};
+
+struct Bf16 {
+  static constexpr int kBytes = 2;
+  static __m256 Load(const std::byte* w) {
+    const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(w));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
+  }
+};
+
+constexpr int kFloatRows = 4;
+constexpr int kLanes = 16;
+
+// The last n < 16 products of a row; lanes without one stay as they are.
+template <typename Type>
+inline void AddTail(const std::byte* w, const float* x, int64_t n, __m256 (&lanes)[2]) {
+  alignas(32) std::byte w_tail[kLanes * Type::kBytes] = {};
+  alignas(32) float x_tail[kLanes] = {};
+  __builtin_memcpy(w_tail, w, static_cast<size_t>(n) * Type::kBytes);
+  __builtin_memcpy(x_tail, x, static_cast<size_t>(n) * sizeof(float));
+  for (int half = 0; half < 2; ++half) {
+    const __m256 sum = _mm256_fmadd_ps(Type::Load(w_tail + half * 8 * Type::kBytes),
+                                       _mm256_load_ps(x_tail + half * 8), lanes[half]);
+    const __m256 mask = _mm256_castsi256_ps(FirstLanes(n - half * 8));
+    lanes[half] = _mm256_blendv_ps(lanes[half], sum, mask);
+  }
+}
+
+template <typename Type>
+inline void FloatDots(const std::byte* const (&rows)[kFloatRows], const float* x, int64_t n_in,
+                      float (&dots)[kFloatRows]) {
+  __m256 lanes[kFloatRows][2];
+  for (int i = 0; i < kFloatRows; ++i) {
+    lanes[i][0] = _mm256_setzero_ps();
+    lanes[i][1] = _mm256_setzero_ps();
+  }
+  int64_t k = 0;
+  for (; k + kLanes <= n_in; k += kLanes) {
+    const __m256 x_low = _mm256_loadu_ps(x + k);
+    const __m256 x_high = _mm256_loadu_ps(x + k + 8);
+    for (int i = 0; i < kFloatRows; ++i) {
+      const std::byte* w = rows[i] + k * Type::kBytes;
+      lanes[i][0] = _mm256_fmadd_ps(Type::Load(w), x_low, lanes[i][0]);
+      lanes[i][1] = _mm256_fmadd_ps(Type::Load(w + 8 * Type::kBytes), x_high, lanes[i][1]);
+    }
+  }
+  for (int i = 0; i < kFloatRows; ++i) {
+    if (k < n_in) {
+      AddTail<Type>(rows[i] + k * Type::kBytes, x + k, n_in - k, lanes[i]);
+    }
+    dots[i] = Tree8(_mm256_add_ps(lanes[i][0], lanes[i][1]));
+  }
+}
+
+// The rows as floats in the scratch memory, and `rows` to point there.
+template <typename Type>
+inline void WidenRows(const MatMulTask& task, const std::byte* (&rows)[kFloatRows]) {
+  auto* floats = reinterpret_cast<float*>(task.scratch);
+  for (int i = 0; i < kFloatRows; ++i, floats += task.n_in) {
+    int64_t k = 0;
+    for (; k + 8 <= task.n_in; k += 8) {
+      _mm256_storeu_ps(floats + k, Type::Load(rows[i] + k * Type::kBytes));
+    }
+    if (k < task.n_in) {
+      alignas(32) std::byte tail[8 * Type::kBytes] = {};
+      __builtin_memcpy(tail, rows[i] + k * Type::kBytes,
+                       static_cast<size_t>(task.n_in - k) * Type::kBytes);
+      _mm256_maskstore_ps(floats + k, FirstLanes(task.n_in - k), Type::Load(tail));
+    }
+    rows[i] = reinterpret_cast<const std::byte*>(floats);
+  }
+}
+
+template <typename Type>
+inline void MultiplyFloats(const MatMulTask& task, const std::byte* const (&rows)[kFloatRows],
+                           int64_t out, int64_t end) {
+  const int64_t n = end - out < kFloatRows ? end - out : kFloatRows;
+  for (int64_t row = 0; row < task.n_rows; ++row) {
+    float dots[kFloatRows];
+    FloatDots<Type>(rows, task.x + row * task.n_in, task.n_in, dots);
+    for (int64_t i = 0; i < n; ++i) {
+      task.y[row * task.n_out + out + i] = dots[i];
+    }
+  }
+}
+
+template <typename Type>
+void MatMulFloats(const MatMulTask& task, int64_t begin, int64_t end) {
+  for (int64_t out = begin; out < end; out += kFloatRows) {
+    const std::byte* rows[kFloatRows];
+    SetRows(task, out, end, rows);
+    if (task.n_rows == 1 || Type::kBytes == 4) {
+      MultiplyFloats<Type>(task, rows, out, end);
+    } else {
+      WidenRows<Type>(task, rows);
+      MultiplyFloats<F32>(task, rows, out, end);
+    }
+  }
+}
+
+}  // namespace
+
+void MatMulF32Avx2(const MatMulTask& task, int64_t begin, int64_t end) {
+  MatMulFloats<F32>(task, begin, end);
+}
+
+void MatMulF16Avx2(const MatMulTask& task, int64_t begin, int64_t end) {
+  MatMulFloats<F16>(task, begin, end);
+}
+
+void MatMulBf16Avx2(const MatMulTask& task, int64_t begin, int64_t end) {
+  MatMulFloats<Bf16>(task, begin, end);
+}
+
+}  // namespace facet
