@@ -18,40 +18,33 @@ namespace {
 /// Frequency factors in files at or above this stand for "does not turn" (written as 1e30).
 constexpr float kStillFactor = 1e20F;
 
-constexpr std::array<std::string_view, 7> kGlobalNames = {"token_embd.weight",
+constexpr std::array<std::string_view, 8> kGlobalNames = {"token_embd.weight",
                                                           "output.weight",
+                                                          "output.scale",
                                                           "output_norm.weight",
                                                           "per_layer_token_embd.weight",
                                                           "per_layer_model_proj.weight",
                                                           "per_layer_proj_norm.weight",
                                                           "rope_freqs.weight"};
-constexpr std::array<std::string_view, 27> kLayerNames = {"attn_norm.weight",
-                                                          "attn_q.weight",
-                                                          "attn_k.weight",
-                                                          "attn_v.weight",
-                                                          "attn_output.weight",
-                                                          "attn_q_norm.weight",
-                                                          "attn_k_norm.weight",
-                                                          "post_attention_norm.weight",
-                                                          "ffn_norm.weight",
-                                                          "ffn_gate.weight",
-                                                          "ffn_up.weight",
-                                                          "ffn_down.weight",
-                                                          "post_ffw_norm.weight",
-                                                          "post_ffw_norm_1.weight",
-                                                          "post_ffw_norm_2.weight",
-                                                          "pre_ffw_norm_2.weight",
-                                                          "ffn_gate_inp.weight",
-                                                          "ffn_gate_inp.scale",
-                                                          "ffn_gate_up_exps.weight",
-                                                          "ffn_gate_exps.weight",
-                                                          "ffn_up_exps.weight",
-                                                          "ffn_down_exps.weight",
-                                                          "ffn_down_exps.scale",
-                                                          "inp_gate.weight",
-                                                          "proj.weight",
-                                                          "post_norm.weight",
-                                                          "layer_output_scale.weight"};
+constexpr std::array<std::string_view, 36> kLayerNames = {
+    "attn_norm.weight",       "attn_q.weight",
+    "attn_q.scale",           "attn_k.weight",
+    "attn_k.scale",           "attn_v.weight",
+    "attn_v.scale",           "attn_output.weight",
+    "attn_output.scale",      "attn_q_norm.weight",
+    "attn_k_norm.weight",     "post_attention_norm.weight",
+    "ffn_norm.weight",        "ffn_gate.weight",
+    "ffn_gate.scale",         "ffn_up.weight",
+    "ffn_up.scale",           "ffn_down.weight",
+    "ffn_down.scale",         "post_ffw_norm.weight",
+    "post_ffw_norm_1.weight", "post_ffw_norm_2.weight",
+    "pre_ffw_norm_2.weight",  "ffn_gate_inp.weight",
+    "ffn_gate_inp.scale",     "ffn_gate_up_exps.weight",
+    "ffn_gate_exps.weight",   "ffn_gate_exps.scale",
+    "ffn_up_exps.weight",     "ffn_up_exps.scale",
+    "ffn_down_exps.weight",   "ffn_down_exps.scale",
+    "inp_gate.weight",        "proj.weight",
+    "post_norm.weight",       "layer_output_scale.weight"};
 
 std::string LayerTensor(int layer, std::string_view name) {
   return fmt::format("blk.{}.{}", layer, name);
@@ -80,6 +73,17 @@ class Binder {
     }
   }
 
+  /// The matrix `stem`.weight and, where the file has one, `stem`.scale [1], which multiplies its
+  /// products: NVFP4 files keep the range of a matrix there.
+  void Projection(const std::string& stem, int64_t n_out, int64_t n_in, WeightMatrix* matrix) {
+    Matrix(stem + ".weight", n_out, n_in, matrix);
+    if (Has(stem + ".scale")) {
+      std::vector<float> scale;
+      Vector(stem + ".scale", 1, &scale);
+      matrix->scale = scale.empty() ? 1.0F : scale[0];
+    }
+  }
+
   /// One matrix per expert from a tensor [n_experts, n_rows, n_in]; rows [row_begin, row_begin +
   /// n_out) of each.
   void Experts(const std::string& name, std::array<int64_t, 3> shape, int64_t row_begin,
@@ -97,6 +101,37 @@ class Binder {
     for (int64_t e = 0; e < shape[0]; ++e) {
       const std::byte* data = tensor->data.data() + (e * shape[1] + row_begin) * row_bytes;
       (*experts)[static_cast<size_t>(e)].*field = {tensor->type, n_out, shape[2], data};
+    }
+  }
+
+  /// `name` [n_experts], where the file has it: multiplies the products of each expert's matrix.
+  void ExpertScales(const std::string& name, WeightMatrix ExpertWeights::*field,
+                    std::vector<ExpertWeights>* experts) {
+    if (!Has(name)) {
+      return;
+    }
+    std::vector<float> scales;
+    Vector(name, static_cast<int64_t>(experts->size()), &scales);
+    for (size_t e = 0; e < scales.size(); ++e) {
+      ((*experts)[e].*field).scale = scales[e];
+    }
+  }
+
+  /// A scale that no product would apply is refused: without it the model is another one.
+  void RefuseOtherScales() {
+    for (const CheckpointTensor& tensor : checkpoint_.tensors()) {
+      const size_t dot = tensor.name.rfind(".scale");
+      if (dot == std::string::npos || dot + 6 != tensor.name.size()) {
+        continue;
+      }
+      const std::string weight = tensor.name.substr(0, dot) + ".weight";
+      if (IsTextTensorName(tensor.name) && !Has(weight)) {
+        Fail(Refuse(Where(tensor.name), fmt::format("no {} beside it", weight),
+                    "the matrix that it scales"));
+      } else if (IsTextTensorName(weight) && !IsTextTensorName(tensor.name)) {
+        Fail(Refuse(Where(tensor.name), fmt::format("a scale of {}", weight),
+                    "scales of attention, feed-forward and output matrices only"));
+      }
     }
   }
 
@@ -145,7 +180,7 @@ class Binder {
     const TensorTypeInfo info = InfoOf(tensor.type);
     if (!IsMatMulType(tensor.type) || FindCodec(tensor.type) == nullptr) {
       Fail(Refuse(Where(tensor.name), fmt::format("type {}", info.name),
-                  "F32, F16, BF16, Q8_0, Q4_0, Q4_K or Q6_K"));
+                  "F32, F16, BF16 or a type of quantised weights (docs/quantization.md)"));
     } else if (n_in % info.block_elements != 0) {
       Fail(Refuse(Where(tensor.name), fmt::format("rows of {} in type {}", n_in, info.name),
                   fmt::format("a multiple of {}", info.block_elements)));
@@ -171,6 +206,8 @@ void BindMixture(const Config& c, int l, Binder* binder, MixtureWeights* m) {
                     &ExpertWeights::gate, &m->experts);
     binder->Experts(name("ffn_up_exps.weight"), {n_experts, n_ff, c.n_embd}, 0, n_ff,
                     &ExpertWeights::up, &m->experts);
+    binder->ExpertScales(name("ffn_gate_exps.scale"), &ExpertWeights::gate, &m->experts);
+    binder->ExpertScales(name("ffn_up_exps.scale"), &ExpertWeights::up, &m->experts);
   } else {  // fused: gate rows first
     const std::string fused = name("ffn_gate_up_exps.weight");
     binder->Experts(fused, {n_experts, 2 * n_ff, c.n_embd}, 0, n_ff, &ExpertWeights::gate,
@@ -195,21 +232,21 @@ void BindLayer(const Config& c, int l, Binder* binder, LayerWeights* w) {
   const int64_t q_width = int64_t{c.n_heads} * layer.d_head;
   const int64_t kv_width = int64_t{layer.n_kv_heads} * layer.d_head;
   binder->Vector(name("attn_norm.weight"), c.n_embd, &w->attn_norm);
-  binder->Matrix(name("attn_q.weight"), q_width, c.n_embd, &w->q);
+  binder->Projection(name("attn_q"), q_width, c.n_embd, &w->q);
   binder->Vector(name("attn_q_norm.weight"), layer.d_head, &w->q_norm);
   if (layer.kv_layer == l) {  // tensors that stand on shared layers all the same are ignored
-    binder->Matrix(name("attn_k.weight"), kv_width, c.n_embd, &w->k);
+    binder->Projection(name("attn_k"), kv_width, c.n_embd, &w->k);
     binder->Vector(name("attn_k_norm.weight"), layer.d_head, &w->k_norm);
     if (!layer.v_is_k) {
-      binder->Matrix(name("attn_v.weight"), kv_width, c.n_embd, &w->v);
+      binder->Projection(name("attn_v"), kv_width, c.n_embd, &w->v);
     }
   }
-  binder->Matrix(name("attn_output.weight"), c.n_embd, q_width, &w->o);
+  binder->Projection(name("attn_output"), c.n_embd, q_width, &w->o);
   binder->Vector(name("post_attention_norm.weight"), c.n_embd, &w->post_attn_norm);
   binder->Vector(name("ffn_norm.weight"), c.n_embd, &w->ffn_norm);
-  binder->Matrix(name("ffn_gate.weight"), layer.n_ff, c.n_embd, &w->gate);
-  binder->Matrix(name("ffn_up.weight"), layer.n_ff, c.n_embd, &w->up);
-  binder->Matrix(name("ffn_down.weight"), c.n_embd, layer.n_ff, &w->down);
+  binder->Projection(name("ffn_gate"), layer.n_ff, c.n_embd, &w->gate);
+  binder->Projection(name("ffn_up"), layer.n_ff, c.n_embd, &w->up);
+  binder->Projection(name("ffn_down"), c.n_embd, layer.n_ff, &w->down);
   binder->Vector(name("post_ffw_norm.weight"), c.n_embd, &w->post_ffn_norm);
   if (c.n_experts > 0) {
     BindMixture(c, l, binder, &w->mixture);
@@ -273,7 +310,7 @@ Result<Weights> BindWeights(const Checkpoint& checkpoint) {
   binder.Matrix("token_embd.weight", c.n_vocab, c.n_embd, &w.token_embd);
   w.output = w.token_embd;
   if (binder.Has("output.weight")) {
-    binder.Matrix("output.weight", c.n_vocab, c.n_embd, &w.output);
+    binder.Projection("output", c.n_vocab, c.n_embd, &w.output);
   }
   binder.Vector("output_norm.weight", c.n_embd, &w.output_norm);
   if (c.n_embd_per_layer > 0) {
@@ -287,6 +324,7 @@ Result<Weights> BindWeights(const Checkpoint& checkpoint) {
   for (int l = 0; l < c.n_layers; ++l) {
     BindLayer(c, l, &binder, &w.layers[static_cast<size_t>(l)]);
   }
+  binder.RefuseOtherScales();
   FACET_RETURN_IF_ERROR(binder.status());
   return w;
 }

@@ -136,7 +136,8 @@ std::vector<std::string> TinyHfNames() {
 }
 
 std::vector<std::string> TinyGgufNames() {
-  return {"etype-sharing-Q4_0", "dense-keqv-Q4_0", "moe-keqv-Q4_0", "dense-k256-Q4_K_M"};
+  return {"etype-sharing-Q4_0", "dense-keqv-Q4_0", "moe-keqv-Q4_0", "dense-k256-Q4_K_M",
+          "dense-k256-IQ4_XS"};
 }
 
 }  // namespace facet::testing

@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <functional>
 
 #include "base/bytes.h"
 #include "base/log.h"
+#include "base/random.h"
 #include "format/gguf.h"
 #include "support/testing.h"
 #include "tiny/driver.h"
@@ -212,17 +214,98 @@ TEST(Variants, TheFirstMissingOrMisshapenTensorIsNamed) {
 }
 
 TEST(Variants, TypesThatCannotBeComputedAreNamed) {
-  const std::string path = Rewrite(kShared, [](Contents* contents) {
-    contents->Remove("blk.0.attn_q.weight");
-    contents->Add("blk.0.attn_q.weight", TensorType::kI32, {128, 64},
-                  std::string(128 * 64 * 4, '\0'));
+  for (const TensorType type : {TensorType::kI32, TensorType::kQ8_1}) {
+    const std::string path = Rewrite(kShared, [type](Contents* contents) {
+      contents->Remove("blk.0.attn_q.weight");
+      contents->Add("blk.0.attn_q.weight", type, {128, 64},
+                    std::string(static_cast<size_t>(BytesOf(type, 128 * 64)), '\0'));
+    });
+    EXPECT_EQ(ErrorOf(path),
+              "FILE, tensor blk.0.attn_q.weight: type " + std::string(InfoOf(type).name) +
+                  ", wanted F32, F16, BF16 or a type of quantised weights (docs/quantization.md)");
+  }
+}
+
+/// Bytes of NVFP4 [n_out, n_in] with any values and scales from 2^`exponent` up to, but not
+/// including, 2^(exponent + 1).
+std::string RandomNvfp4(int64_t n_out, int64_t n_in, int exponent) {
+  std::string data(static_cast<size_t>(BytesOf(TensorType::kNVFP4, n_out * n_in)), '\0');
+  for (size_t i = 0; i < data.size(); ++i) {
+    const uint64_t bits = RandomBits(7, i);
+    data[i] = static_cast<char>(i % 36 < 4 ? (exponent + 7) * 8 + static_cast<int>(bits % 8)
+                                           : static_cast<int>(bits % 256));
+  }
+  return data;
+}
+
+/// The scale of a matrix says the same as larger scales of its blocks. On the gate of a
+/// feed-forward part, where no norm takes it away again.
+TEST(Variants, TheScaleOfAMatrixMultipliesItsProducts) {
+  const auto with = [](int exponent, bool has_scale) {
+    return Rewrite(kShared, [=](Contents* contents) {
+      contents->Find("blk.0.ffn_gate.weight")->type = TensorType::kNVFP4;
+      contents->Find("blk.0.ffn_gate.weight")->data = RandomNvfp4(96, 64, exponent);
+      if (has_scale) {
+        std::string four;
+        Append(four, 4.0F);
+        contents->Add("blk.0.ffn_gate.scale", TensorType::kF32, {1}, four);
+      }
+    });
+  };
+  const auto wanted = LogitsOf(with(-3, false));
+  EXPECT_EQ(LogitsOf(with(-5, true)), wanted);
+  EXPECT_NE(LogitsOf(with(-5, false)), wanted);
+}
+
+/// The mixture with NVFP4 experts in one layer: expert e has scales from 2^exponents[e % 2] up, and
+/// `scales`[e % 2] multiplies its products, unless it is null.
+std::string WithExperts(std::array<int, 2> exponents, const std::array<float, 2>* scales) {
+  return Rewrite(kMixture, [&](Contents* contents) {
+    contents->Remove("blk.1.ffn_gate_up_exps.weight");
+    for (const char* part : {"gate", "up"}) {
+      const std::string stem = "blk.1.ffn_" + std::string(part) + "_exps";
+      std::string data;
+      std::string values;
+      for (size_t e = 0; e < 8; ++e) {
+        data += RandomNvfp4(32, 64, exponents[e % 2]);
+        Append(values, scales == nullptr ? 0.0F : (*scales)[e % 2]);
+      }
+      contents->Add(stem + ".weight", TensorType::kNVFP4, {8, 32, 64}, data);
+      if (scales != nullptr) {
+        contents->Add(stem + ".scale", TensorType::kF32, {8}, values);
+      }
+    }
   });
-  EXPECT_EQ(ErrorOf(path),
-            "FILE, tensor blk.0.attn_q.weight: type I32, wanted F32, F16, BF16, Q8_0, Q4_0, Q4_K "
-            "or Q6_K");
-  EXPECT_EQ(ErrorOf(TestdataPath("text/gguf/dense-k256-IQ4_XS.gguf")),
-            "FILE, tensor blk.0.attn_q.weight: type IQ4_XS, wanted F32, F16, BF16, Q8_0, Q4_0, "
-            "Q4_K or Q6_K");
+}
+
+TEST(Variants, ScalesOfExpertsMultiplyTheirProducts) {
+  const std::array<float, 2> scales = {4.0F, 2.0F};
+  const auto wanted = LogitsOf(WithExperts({-3, -3}, nullptr));
+  EXPECT_EQ(LogitsOf(WithExperts({-5, -4}, &scales)), wanted);
+  EXPECT_NE(LogitsOf(WithExperts({-5, -4}, nullptr)), wanted);
+}
+
+TEST(Variants, ScalesThatNoProductAppliesAreRefused) {
+  const auto error_with = [](const std::string& name, std::vector<int64_t> shape) {
+    return ErrorOf(Rewrite(kShared, [&](Contents* contents) {
+      std::string data;
+      for (int64_t i = 0; i < shape[0]; ++i) {
+        Append(data, 1.5F);
+      }
+      contents->Add(name, TensorType::kF32, shape, data);
+    }));
+  };
+  EXPECT_EQ(error_with("token_embd.scale", {1}),
+            "FILE, tensor token_embd.scale: a scale of token_embd.weight, wanted scales of "
+            "attention, feed-forward and output matrices only");
+  EXPECT_EQ(error_with("blk.3.inp_gate.scale", {1}),
+            "FILE, tensor blk.3.inp_gate.scale: a scale of blk.3.inp_gate.weight, wanted scales of "
+            "attention, feed-forward and output matrices only");
+  EXPECT_EQ(error_with("output.scale", {1}),
+            "FILE, tensor output.scale: no output.weight beside it, wanted the matrix that it "
+            "scales");
+  EXPECT_EQ(error_with("blk.2.ffn_up.scale", {2}),
+            "FILE, tensor blk.2.ffn_up.scale: shape [2], wanted [1]");
 }
 
 TEST(Variants, DraftersAreRefusedAsTheMainModel) {
