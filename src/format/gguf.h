@@ -120,6 +120,8 @@ struct TensorView {
   TensorType type;
   std::vector<int64_t> shape;
   std::span<const std::byte> data;
+  size_t shard = 0;     ///< from 0
+  uint64_t offset = 0;  ///< from the beginning of that shard
 };
 
 /// An open GGUF file with all its shards. Movable; the views live as long as it does (or the bytes

@@ -75,7 +75,8 @@ void File::Add(Directory directory, std::span<const std::byte> bytes) {
   for (TensorInfo& tensor : directory.tensors) {
     const auto data =
         bytes.subspan(static_cast<size_t>(tensor.offset), static_cast<size_t>(tensor.n_bytes));
-    tensors_.push_back({std::move(tensor.name), tensor.type, std::move(tensor.shape), data});
+    tensors_.push_back({std::move(tensor.name), tensor.type, std::move(tensor.shape), data,
+                        maps_.size(), tensor.offset});
   }
   n_bytes_ += bytes.size();
 }

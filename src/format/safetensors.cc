@@ -220,6 +220,10 @@ Result<std::vector<TensorView>> Parse(std::span<const std::byte> bytes, const st
 Status File::AddFile(const std::string& path) {
   FACET_ASSIGN(MappedFile map, MappedFile::Open(path));
   FACET_ASSIGN(std::vector<TensorView> tensors, Parse(map.bytes(), path));
+  for (TensorView& tensor : tensors) {
+    tensor.shard = maps_.size();
+    tensor.offset = static_cast<uint64_t>(tensor.data.data() - map.bytes().data());
+  }
   std::move(tensors.begin(), tensors.end(), std::back_inserter(tensors_));
   n_bytes_ += map.bytes().size();
   maps_.push_back(std::move(map));

@@ -22,6 +22,8 @@ struct TensorView {
   TensorType type;  ///< F32, F16, BF16, F64, I8, I16, I32, I64 (U8 and BOOL are read as I8)
   std::vector<int64_t> shape;       ///< slowest axis first; empty for a scalar
   std::span<const std::byte> data;  ///< at any address: not aligned to the element size
+  size_t shard = 0;                 ///< of a File, from 0 by their names
+  uint64_t offset = 0;              ///< of a File: from the beginning of that shard
 };
 
 /// Reads one file's bytes. Refuses ranges outside the data, overlaps, holes, sizes that do not fit
@@ -39,6 +41,7 @@ class File {
   [[nodiscard]] const std::vector<TensorView>& tensors() const { return tensors_; }
   [[nodiscard]] const TensorView* Find(std::string_view name) const;
   [[nodiscard]] uint64_t n_bytes() const { return n_bytes_; }
+  [[nodiscard]] size_t n_shards() const { return maps_.size(); }
 
  private:
   Status AddFile(const std::string& path);
