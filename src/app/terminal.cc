@@ -22,7 +22,9 @@ volatile std::sig_atomic_t g_has_saved_mode = 0;
 volatile std::sig_atomic_t g_n_guards = 0;
 volatile std::sig_atomic_t g_is_interrupted = 0;
 volatile std::sig_atomic_t g_is_resized = 0;
-char g_remove_path[4096];
+// Paths of files, each with an end mark, and an empty one after the last; null: none. The handler
+// gets its memory from RemoveOnInterrupt, which has no other use for it.
+const char* volatile g_remove_paths = nullptr;
 
 /// Only calls that are safe within a signal handler.
 void PutRight() {
@@ -32,8 +34,9 @@ void PutRight() {
         ::write(STDOUT_FILENO, kNoBracketedPaste.data(), kNoBracketedPaste.size());
     ::tcsetattr(STDIN_FILENO, TCSANOW, &g_saved_mode);
   }
-  if (g_remove_path[0] != '\0') {
-    ::unlink(g_remove_path);
+  for (const char* path = g_remove_paths; path != nullptr && *path != '\0';
+       path += std::strlen(path) + 1) {
+    ::unlink(path);
   }
 }
 
@@ -155,11 +158,17 @@ InterruptGuard::~InterruptGuard() {
 bool InterruptGuard::is_interrupted() const { return g_is_interrupted != 0; }
 
 void RemoveOnInterrupt(std::string_view path) {
-  g_remove_path[0] = '\0';
-  if (path.size() < sizeof g_remove_path) {
-    path.copy(g_remove_path, path.size());
-    g_remove_path[path.size()] = '\0';
+  RemoveOnInterrupt(std::vector<std::string>{std::string(path)});
+}
+
+void RemoveOnInterrupt(const std::vector<std::string>& paths) {
+  static std::string joined;
+  g_remove_paths = nullptr;  // until what it points to is whole again
+  joined.clear();
+  for (const std::string& path : paths) {
+    joined.append(path).append(path.empty() ? 0 : 1, '\0');
   }
+  g_remove_paths = joined.empty() ? nullptr : joined.c_str();
 }
 
 bool TakeResize() {

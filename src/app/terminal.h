@@ -6,6 +6,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 
@@ -68,8 +69,10 @@ class InterruptGuard {
   [[nodiscard]] bool is_interrupted() const;
 };
 
-/// A file that is removed when a signal ends the program, such as a half-written one; empty: none.
+/// Files that are removed when a signal ends the program, such as half-written ones, in place of
+/// those of the last call; an empty path stands for none.
 void RemoveOnInterrupt(std::string_view path);
+void RemoveOnInterrupt(const std::vector<std::string>& paths);
 
 /// Whether the terminal's size has changed since the last call.
 bool TakeResize();

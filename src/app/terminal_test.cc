@@ -54,6 +54,24 @@ TEST(InstallSignalHandlers, CtrlCEndsWith130AndRemovesTheUnfinishedFile) {
   EXPECT_FALSE(FileExists(path));
 }
 
+TEST(InstallSignalHandlers, TheEndRemovesSeveralUnfinishedFiles) {
+  const std::string folder = testing::MakeTempDir();
+  const std::vector<std::string> paths = {folder + "/a.part", folder + "/b.part"};
+  for (const std::string& path : {paths[0], paths[1], folder + "/c.part"}) {
+    ASSERT_TRUE(WriteFile(path, "half").ok());
+  }
+  EXPECT_EXIT(
+      {
+        InstallSignalHandlers();
+        RemoveOnInterrupt(folder + "/c.part");
+        RemoveOnInterrupt(paths);
+        std::raise(SIGTERM);
+      },
+      ::testing::KilledBySignal(SIGTERM), "");
+  EXPECT_FALSE(FileExists(paths[0]) || FileExists(paths[1]));
+  EXPECT_TRUE(FileExists(folder + "/c.part"));
+}
+
 TEST(InstallSignalHandlers, TheSecondCtrlCEndsAnyway) {
   EXPECT_EXIT(
       {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -18,6 +19,8 @@
 
 namespace facet {
 namespace {
+
+constexpr std::string_view kFileEnd = ".gguf";
 
 /// general.file_type as llama.cpp numbers it.
 uint32_t FileTypeOf(TensorType type) {
@@ -48,14 +51,10 @@ Result<std::optional<TensorType>> ParseOutType(const std::string& outtype) {
   return Refuse("--outtype", fmt::format("\"{}\"", outtype), "auto, f32, f16, bf16 or q8_0");
 }
 
-bool EndsWith(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 /// Vectors, scales and the router decide much and weigh little: they stay exact.
 bool StaysF32(const CheckpointTensor& tensor) {
-  return tensor.shape.size() < 2 || EndsWith(tensor.name, ".scale") ||
-         EndsWith(tensor.name, "ffn_gate_inp.weight");
+  return tensor.shape.size() < 2 || tensor.name.ends_with(".scale") ||
+         tensor.name.ends_with("ffn_gate_inp.weight");
 }
 
 TensorType ChooseType(const CheckpointTensor& tensor, std::optional<TensorType> wanted) {
@@ -172,6 +171,9 @@ Result<gguf::Metadata> MakeMetadata(const Checkpoint& checkpoint, const Config& 
   SetGgufConfig(config, &metadata);
   const GenerationDefaults& defaults = checkpoint.defaults();
   metadata.Set("general.type", Value::String("model"));
+  if (!config.size_label.empty()) {
+    metadata.Set("general.size_label", Value::String(config.size_label));
+  }
   metadata.Set("general.file_type", Value::U32(file_type));
   metadata.Set("general.quantization_version", Value::U32(2));
   metadata.Set("general.sampling.temp", Value::F32(defaults.temperature));
@@ -204,9 +206,36 @@ std::vector<gguf::TensorToWrite> ListTensors(const Checkpoint& checkpoint,
   return tensors;
 }
 
-}  // namespace
+/// The layer in "blk.N.", or nothing for a tensor that is not of a layer.
+std::optional<int> LayerOf(std::string_view name) {
+  constexpr std::string_view kPrefix = "blk.";
+  int layer = 0;
+  if (!name.starts_with(kPrefix) ||
+      std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), layer).ec !=
+          std::errc()) {
+    return std::nullopt;
+  }
+  return layer;
+}
 
-Status ConvertToGguf(const ConvertOptions& options) {
+/// What BindWeights does not see: tensors that no layer asks for, which would be copied all the
+/// same.
+Status CheckTensors(const Checkpoint& checkpoint) {
+  const int n_layers = checkpoint.config().n_layers;
+  for (const CheckpointTensor& tensor : checkpoint.tensors()) {
+    const std::string where = fmt::format("{}, tensor {}", checkpoint.path(), tensor.source_name);
+    if (FindCodec(tensor.type) == nullptr) {
+      return Refuse(where, fmt::format("type {}", InfoOf(tensor.type).name), "F32, F16 or BF16");
+    }
+    if (const auto layer = LayerOf(tensor.name); layer.has_value() && *layer >= n_layers) {
+      return Refuse(where, fmt::format("layer {}", *layer),
+                    fmt::format("0 to {} by config.json", n_layers - 1));
+    }
+  }
+  return {};
+}
+
+Status CheckPaths(const ConvertOptions& options) {
   if (!IsDirectory(options.in)) {
     return Refuse(options.in, "not a directory",
                   "a Hugging Face directory with config.json and safetensors");
@@ -214,24 +243,54 @@ Status ConvertToGguf(const ConvertOptions& options) {
   if (IsDirectory(options.out)) {
     return Refuse(options.out, "a directory", "the name of a file");
   }
+  if (!options.out.ends_with(kFileEnd)) {
+    return Refuse(options.out, "a name of another kind", "NAME.gguf");
+  }
+  return {};
+}
+
+/// One file, or several; the names of what was written.
+Result<std::vector<std::string>> WriteFiles(const ConvertOptions& options,
+                                            const gguf::Metadata& metadata,
+                                            const std::vector<gguf::TensorToWrite>& tensors) {
+  std::vector<std::string> paths = {options.out};
+  const auto on_paths = [&](const std::vector<std::string>& all) {
+    paths = all;
+    if (options.on_paths) {
+      options.on_paths(all);
+    }
+  };
+  if (options.max_file_bytes > 0) {
+    const std::string prefix = options.out.substr(0, options.out.size() - kFileEnd.size());
+    FACET_RETURN_IF_ERROR(gguf::WriteSplit(
+        prefix, metadata, tensors, {options.max_file_bytes, on_paths, options.on_progress}));
+    return paths;
+  }
+  on_paths({options.out});
+  FACET_RETURN_IF_ERROR(gguf::Write(options.out, metadata, tensors, options.on_progress));
+  return paths;
+}
+
+}  // namespace
+
+Result<ConvertSummary> ConvertToGguf(const ConvertOptions& options) {
+  FACET_RETURN_IF_ERROR(CheckPaths(options));
   FACET_ASSIGN(const std::optional<TensorType> wanted, ParseOutType(options.outtype));
-  FACET_ASSIGN(const Checkpoint checkpoint, Checkpoint::Open(options.in));
-  FACET_ASSIGN(const Weights weights,
-               BindWeights(checkpoint));  // complete and well-formed before anything is written
+  FACET_ASSIGN(const Checkpoint checkpoint, Checkpoint::Open(options.in, UnknownTensors::kRefuse));
+  FACET_RETURN_IF_ERROR(CheckTensors(checkpoint));
+  // Complete and well-formed before anything is written.
+  FACET_ASSIGN(const Weights weights, BindWeights(checkpoint));
   Config config = checkpoint.config();
   if (!options.name.empty()) {
     config.name = options.name;
   }
-  for (const CheckpointTensor& tensor : checkpoint.tensors()) {
-    if (FindCodec(tensor.type) == nullptr) {
-      return Refuse(fmt::format("{}, tensor {}", options.in, tensor.source_name),
-                    fmt::format("type {}", InfoOf(tensor.type).name), "F32, F16 or BF16");
-    }
-  }
   const TensorType main_type = wanted.value_or(weights.token_embd.type);
   FACET_ASSIGN(const gguf::Metadata metadata,
                MakeMetadata(checkpoint, config, FileTypeOf(main_type)));
-  return gguf::Write(options.out, metadata, ListTensors(checkpoint, wanted), options.on_progress);
+  ConvertSummary summary;
+  summary.n_left_out = checkpoint.n_media_tensors();
+  FACET_ASSIGN(summary.paths, WriteFiles(options, metadata, ListTensors(checkpoint, wanted)));
+  return summary;
 }
 
 }  // namespace facet

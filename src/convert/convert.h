@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Hugging Face directory into one GGUF file: names and keys as llama.cpp reads them (reference.md
+// A Hugging Face directory into GGUF files: names and keys as llama.cpp reads them (reference.md
 // section 9, the text model). Values are never transformed; types are those of the source unless
-// another one is asked for.
+// another one is asked for. docs/convert.md says what is written.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 
@@ -14,17 +16,26 @@ namespace facet {
 
 struct ConvertOptions {
   std::string in;    ///< directory with config.json, safetensors, tokenizer.json
-  std::string out;   ///< file to be written; it appears only when it is complete
+  std::string out;   ///< NAME.gguf, which appears only when it is complete
   std::string name;  ///< general.name; empty: the directory's name
   /// Type of the matrices: "auto" keeps each tensor's own, else "f32", "f16", "bf16" or "q8_0".
   /// Norms, scales and routers are always F32, and rows that are no multiple of 32 become F16 where
   /// q8_0 was asked for.
   std::string outtype = "auto";
+  /// 0: one file. Else files NAME-00001-of-0000N.gguf of at most this size (gguf::WriteSplit).
+  uint64_t max_file_bytes = 0;
+  /// Called with the names of the files once the input has been accepted, before any is written.
+  std::function<void(const std::vector<std::string>& paths)> on_paths;
   std::function<void(uint64_t done_bytes, uint64_t total_bytes)> on_progress;
 };
 
-/// Refuses a directory that is not a complete Gemma 4 text model, and an existing directory as the
-/// output.
-Status ConvertToGguf(const ConvertOptions& options);
+struct ConvertSummary {
+  std::vector<std::string> paths;  ///< of the files, the one to be opened first
+  size_t n_left_out = 0;           ///< tensors of vision and audio
+};
+
+/// Refuses a directory that is not a complete Gemma 4 text model, tensors that are not known, and
+/// an existing directory as the output.
+Result<ConvertSummary> ConvertToGguf(const ConvertOptions& options);
 
 }  // namespace facet

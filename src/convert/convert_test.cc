@@ -18,13 +18,20 @@ using testing::SourcePath;
 using testing::TestdataPath;
 
 ConvertOptions Tiny(const std::string& out, const std::string& outtype) {
-  return {TestdataPath("tiny-hf"), out, "Facet Tiny", outtype, {}};
+  ConvertOptions options;
+  options.in = TestdataPath("tiny-hf");
+  options.out = out;
+  options.name = "Facet Tiny";
+  options.outtype = outtype;
+  return options;
 }
 
 TEST(ConvertToGguf, MakesTheEmbeddedModelByteForByte) {
   const std::string out = MakeTempDir() + "/tiny.gguf";
-  const Status status = ConvertToGguf(Tiny(out, "auto"));
-  ASSERT_TRUE(status.ok()) << status.error().Message();
+  const auto summary = ConvertToGguf(Tiny(out, "auto"));
+  ASSERT_TRUE(summary.ok()) << summary.error().Message();
+  EXPECT_EQ(summary->paths, std::vector{out});
+  EXPECT_GT(summary->n_left_out, 200U);
   EXPECT_TRUE(ReadOrDie(out) == ReadOrDie(SourcePath("models/tiny/facet-tiny.gguf")));
   EXPECT_FALSE(FileExists(out + ".part"));
 }
@@ -70,29 +77,55 @@ TEST(ConvertToGguf, AgreesWithLlamaCppsConverter) {
   EXPECT_GE(n_same, 36);
 }
 
+TEST(ConvertToGguf, TheNameIsTheDirectorysUnlessGiven) {
+  ConvertOptions options = Tiny(MakeTempDir() + "/tiny.gguf", "auto");
+  options.name = "";
+  ASSERT_TRUE(ConvertToGguf(options).ok());
+  const auto file = gguf::File::Open(options.out);
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(*file->metadata().Find("general.name")->AsString(), "tiny-hf");
+}
+
 TEST(ConvertToGguf, RefusesAndLeavesNothing) {
-  const std::string out = MakeTempDir() + "/x.gguf";
-  const auto error_of = [&out](ConvertOptions options) {
-    options.out = options.out.empty() ? out : options.out;
-    const Status status = ConvertToGguf(options);
-    return status.ok() ? std::string("accepted") : status.error().Message();
-  };
+  const std::string folder = MakeTempDir();
   const std::string hf = TestdataPath("tiny-hf");
-  EXPECT_EQ(error_of({.in = hf, .out = "", .name = "", .outtype = "q9", .on_progress = {}}),
-            "--outtype: \"q9\", wanted auto, f32, f16, bf16 or q8_0");
-  EXPECT_EQ(
-      error_of(
-          {.in = hf + "/config.json", .out = "", .name = "", .outtype = "auto", .on_progress = {}}),
-      hf + "/config.json: not a directory, wanted a Hugging Face directory with config.json and "
-           "safetensors");
-  EXPECT_EQ(error_of({.in = hf, .out = "/tmp", .name = "", .outtype = "auto", .on_progress = {}}),
-            "/tmp: a directory, wanted the name of a file");
+  const auto error_of = [](const std::string& in, const std::string& out,
+                           const std::string& outtype = "auto") {
+    ConvertOptions options = Tiny(out, outtype);
+    options.in = in;
+    options.on_paths = [](const std::vector<std::string>&) { FAIL() << "writes all the same"; };
+    const auto summary = ConvertToGguf(options);
+    EXPECT_FALSE(FileExists(out + ".part"));
+    return summary.ok() ? std::string("accepted") : summary.error().Message();
+  };
+  const std::string out = folder + "/x.gguf";
+  EXPECT_EQ(error_of(hf, out, "q9"), "--outtype: \"q9\", wanted auto, f32, f16, bf16 or q8_0");
+  EXPECT_EQ(error_of(hf + "/config.json", out),
+            hf + "/config.json: not a directory, wanted a Hugging Face directory with config.json "
+                 "and safetensors");
+  EXPECT_EQ(error_of(hf, folder), folder + ": a directory, wanted the name of a file");
+  EXPECT_EQ(error_of(hf, folder + "/x"), folder + "/x: a name of another kind, wanted NAME.gguf");
   const std::string no_tokenizer = TestdataPath("text/dense-keqv");
-  EXPECT_EQ(
-      error_of({.in = no_tokenizer, .out = "", .name = "", .outtype = "auto", .on_progress = {}}),
-      no_tokenizer + ": no tokenizer.json, wanted the tokenizer beside the weights");
+  EXPECT_EQ(error_of(no_tokenizer, out),
+            no_tokenizer + ": no tokenizer.json, wanted the tokenizer beside the weights");
   EXPECT_FALSE(FileExists(out));
-  EXPECT_FALSE(FileExists(out + ".part"));
+}
+
+TEST(ConvertToGguf, TellsTheFilesBeforeItWritesThem) {
+  ConvertOptions options = Tiny(MakeTempDir() + "/t.gguf", "auto");
+  options.max_file_bytes = 2'000'000;
+  std::vector<std::string> told;
+  options.on_paths = [&told](const std::vector<std::string>& paths) {
+    told = paths;
+    EXPECT_FALSE(FileExists(paths[0] + ".part"));
+  };
+  const auto summary = ConvertToGguf(options);
+  ASSERT_TRUE(summary.ok()) << summary.error().Message();
+  EXPECT_EQ(summary->paths, told);
+  EXPECT_GT(told.size(), 2U);
+  for (const std::string& path : told) {
+    EXPECT_LE(ReadOrDie(path).size(), 2'000'000U);
+  }
 }
 
 TEST(ConvertToGguf, ReportsProgressToTheEnd) {

@@ -2,6 +2,7 @@
 #include "model/checkpoint.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <unordered_map>
@@ -25,11 +26,14 @@ struct Checkpoint::State {
   std::vector<CheckpointTensor> tensors;
   std::unordered_map<std::string_view, size_t> by_name;  // keys lie in tensors
   uint64_t n_bytes = 0;
+  size_t n_media_tensors = 0;
   std::string chat_template;
   Json tokenizer;
   Json tokenizer_config;
 
   Status FillFromGguf(facet::gguf::File file);
+  Status FillFromDirectory(UnknownTensors unknown);
+  Status TakeTensors(bool is_tied, UnknownTensors policy);
   /// The last step: indexes the tensors and checks the numbers against them.
   Status Complete(const std::string& config_name);
 };
@@ -92,6 +96,12 @@ void WarnOfUnknown(const std::string& path, const std::vector<std::string>& unkn
   }
 }
 
+/// Embeddings serve as the output matrix unless config.json says otherwise.
+bool IsTied(const Json& config) {
+  constexpr std::string_view kKey = "tie_word_embeddings";
+  return config[kKey].as_bool(config["text_config"][kKey].as_bool(true));
+}
+
 }  // namespace
 
 Checkpoint::Checkpoint(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -133,37 +143,62 @@ Status Checkpoint::State::FillFromGguf(facet::gguf::File file) {
   return Complete(path);
 }
 
-Result<Checkpoint> Checkpoint::Open(const std::string& path) {
-  auto state = std::make_unique<State>();
-  state->path = path;
-  if (!IsDirectory(path)) {
-    FACET_ASSIGN(gguf::File file, gguf::File::Open(path));
-    FACET_RETURN_IF_ERROR(state->FillFromGguf(std::move(file)));
-    return Checkpoint(std::move(state));
-  }
-  const std::string config_path = path + "/config.json";
-  FACET_ASSIGN(const Json config, ReadJson(config_path, kMaxConfigBytes));
-  FACET_ASSIGN(state->config, ConfigFromHf(config, config_path));
-  state->config.name = LastPart(path);
-  const std::string generation_path = path + "/generation_config.json";
-  FACET_ASSIGN(const Json generation, ReadJsonIfThere(generation_path, kMaxConfigBytes));
-  FACET_ASSIGN(state->defaults, DefaultsFromHf(generation, generation_path));
-  FACET_ASSIGN(state->tokenizer, ReadJsonIfThere(path + "/tokenizer.json", kMaxTokenizerBytes));
-  FACET_ASSIGN(state->tokenizer_config,
-               ReadJsonIfThere(path + "/tokenizer_config.json", kMaxConfigBytes));
-  FACET_ASSIGN(state->chat_template, ReadHfTemplate(path, state->tokenizer_config));
-  FACET_ASSIGN(state->safetensors, OpenSafetensors(path));
-  state->n_bytes = state->safetensors->n_bytes();
+Status Checkpoint::State::TakeTensors(bool is_tied, UnknownTensors policy) {
   std::vector<std::string> unknown;
-  for (const safetensors::TensorView& view : state->safetensors->tensors()) {
-    if (auto name = GgufNameOf(view.name)) {
-      state->tensors.push_back({*std::move(name), view.name, view.type, view.shape, view.data});
-    } else if (!IsMediaTensor(view.name)) {
+  bool has_output = false;
+  for (const safetensors::TensorView& view : safetensors->tensors()) {
+    auto name = GgufNameOf(view.name);
+    const bool is_output = name == "output.weight";
+    has_output = has_output || is_output;
+    if (is_output && is_tied) {
+      continue;
+    }
+    if (name.has_value()) {
+      tensors.push_back({*std::move(name), view.name, view.type, view.shape, view.data});
+    } else if (IsMediaTensor(view.name)) {
+      ++n_media_tensors;
+    } else if (policy == UnknownTensors::kRefuse) {
+      return Refuse(fmt::format("{}, tensor {}", path, view.name),
+                    fmt::format("unknown, shape [{}]", fmt::join(view.shape, ", ")),
+                    "a tensor of a Gemma 4 model");
+    } else {
       unknown.push_back(view.name);
     }
   }
   WarnOfUnknown(path, unknown);
-  FACET_RETURN_IF_ERROR(state->Complete(config_path));
+  if (!is_tied && !has_output) {
+    return Refuse(path + ", tensor lm_head.weight", "missing",
+                  "an output matrix, as tie_word_embeddings is false");
+  }
+  return {};
+}
+
+Status Checkpoint::State::FillFromDirectory(UnknownTensors unknown) {
+  const std::string config_path = path + "/config.json";
+  FACET_ASSIGN(const Json config_json, ReadJson(config_path, kMaxConfigBytes));
+  FACET_ASSIGN(config, ConfigFromHf(config_json, config_path));
+  config.name = LastPart(path);
+  const std::string generation_path = path + "/generation_config.json";
+  FACET_ASSIGN(const Json generation, ReadJsonIfThere(generation_path, kMaxConfigBytes));
+  FACET_ASSIGN(defaults, DefaultsFromHf(generation, generation_path));
+  FACET_ASSIGN(tokenizer, ReadJsonIfThere(path + "/tokenizer.json", kMaxTokenizerBytes));
+  FACET_ASSIGN(tokenizer_config, ReadJsonIfThere(path + "/tokenizer_config.json", kMaxConfigBytes));
+  FACET_ASSIGN(chat_template, ReadHfTemplate(path, tokenizer_config));
+  FACET_ASSIGN(safetensors, OpenSafetensors(path));
+  n_bytes = safetensors->n_bytes();
+  FACET_RETURN_IF_ERROR(TakeTensors(IsTied(config_json), unknown));
+  return Complete(config_path);
+}
+
+Result<Checkpoint> Checkpoint::Open(const std::string& path, UnknownTensors unknown) {
+  auto state = std::make_unique<State>();
+  state->path = path;
+  if (IsDirectory(path)) {
+    FACET_RETURN_IF_ERROR(state->FillFromDirectory(unknown));
+  } else {
+    FACET_ASSIGN(gguf::File file, gguf::File::Open(path));
+    FACET_RETURN_IF_ERROR(state->FillFromGguf(std::move(file)));
+  }
   return Checkpoint(std::move(state));
 }
 
@@ -181,6 +216,7 @@ const Config& Checkpoint::config() const { return state_->config; }
 const GenerationDefaults& Checkpoint::defaults() const { return state_->defaults; }
 const std::vector<CheckpointTensor>& Checkpoint::tensors() const { return state_->tensors; }
 uint64_t Checkpoint::n_bytes() const { return state_->n_bytes; }
+size_t Checkpoint::n_media_tensors() const { return state_->n_media_tensors; }
 const std::string& Checkpoint::chat_template() const { return state_->chat_template; }
 const Json& Checkpoint::tokenizer_json() const { return state_->tokenizer; }
 const Json& Checkpoint::tokenizer_config_json() const { return state_->tokenizer_config; }

@@ -28,10 +28,19 @@ struct CheckpointTensor {
   std::span<const std::byte> data;
 };
 
+/// What is done about tensors that belong to no part of a Gemma 4 model.
+enum class UnknownTensors {
+  kWarn,   ///< once: a model computes without them
+  kRefuse  ///< the first one: a copy would lose them. For directories
+};
+
 class Checkpoint {
  public:
-  /// PATH is a .gguf file, or a directory that holds config.json and safetensors.
-  static Result<Checkpoint> Open(const std::string& path);
+  /// PATH is a .gguf file, or a directory that holds config.json and safetensors. Of a directory
+  /// the tensors of vision and audio are passed over, and so is an output matrix where the
+  /// embeddings are tied.
+  static Result<Checkpoint> Open(const std::string& path,
+                                 UnknownTensors unknown = UnknownTensors::kWarn);
   /// A GGUF file in memory; the bytes must outlive the checkpoint.
   static Result<Checkpoint> FromGgufBytes(std::span<const std::byte> bytes,
                                           const std::string& name);
@@ -46,6 +55,8 @@ class Checkpoint {
   [[nodiscard]] const std::vector<CheckpointTensor>& tensors() const;
   [[nodiscard]] const CheckpointTensor* Find(std::string_view gguf_name) const;
   [[nodiscard]] uint64_t n_bytes() const;  ///< of all files of weights
+  /// Tensors of vision and audio in a directory, which are not among tensors().
+  [[nodiscard]] size_t n_media_tensors() const;
   /// The template in the file; empty when there is none.
   [[nodiscard]] const std::string& chat_template() const;
 

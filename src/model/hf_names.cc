@@ -14,6 +14,7 @@ struct Pair {
 
 constexpr std::array kGlobal = {
     Pair{"embed_tokens.weight", "token_embd.weight"},
+    Pair{"lm_head.weight", "output.weight"},
     Pair{"norm.weight", "output_norm.weight"},
     Pair{"embed_tokens_per_layer.weight", "per_layer_token_embd.weight"},
     Pair{"per_layer_model_projection.weight", "per_layer_model_proj.weight"},
@@ -41,6 +42,8 @@ constexpr std::array kLayer = {
     Pair{"router.scale", "ffn_gate_inp.scale"},
     Pair{"router.per_expert_scale", "ffn_down_exps.scale"},
     Pair{"experts.gate_up_proj", "ffn_gate_up_exps.weight"},
+    Pair{"experts.gate_proj", "ffn_gate_exps.weight"},
+    Pair{"experts.up_proj", "ffn_up_exps.weight"},
     Pair{"experts.down_proj", "ffn_down_exps.weight"},
     Pair{"per_layer_input_gate.weight", "inp_gate.weight"},
     Pair{"per_layer_projection.weight", "proj.weight"},
@@ -58,6 +61,15 @@ std::optional<std::string_view> Lookup(const std::array<Pair, N>& table, std::st
   return found->gguf;
 }
 
+/// Parameters that are no module's weight are spelled with and without ".weight".
+std::optional<std::string_view> LookupInLayer(std::string_view hf) {
+  constexpr std::string_view kWeight = ".weight";
+  const auto found = Lookup(kLayer, hf);
+  return found.has_value() || !hf.ends_with(kWeight)
+             ? found
+             : Lookup(kLayer, hf.substr(0, hf.size() - kWeight.size()));
+}
+
 bool StripPrefix(std::string_view* text, std::string_view prefix) {
   if (text->substr(0, prefix.size()) != prefix) {
     return false;
@@ -66,16 +78,17 @@ bool StripPrefix(std::string_view* text, std::string_view prefix) {
   return true;
 }
 
+/// Which of these stand before a name, and in which order, differs between versions of transformers
+/// and between the programs that save checkpoints.
+void StripModelPrefixes(std::string_view* name) {
+  while (StripPrefix(name, "model.") || StripPrefix(name, "language_model.")) {
+  }
+}
+
 }  // namespace
 
 std::optional<std::string> GgufNameOf(std::string_view name) {
-  if (name == "lm_head.weight" || name == "language_model.lm_head.weight") {
-    return "output.weight";
-  }
-  if (!StripPrefix(&name, "model.language_model.") &&
-      !StripPrefix(&name, "language_model.model.")) {
-    StripPrefix(&name, "model.");
-  }
+  StripModelPrefixes(&name);
   if (!StripPrefix(&name, "layers.")) {
     const auto global = Lookup(kGlobal, name);
     return global.has_value() ? std::optional<std::string>(*global) : std::nullopt;
@@ -85,7 +98,7 @@ std::optional<std::string> GgufNameOf(std::string_view name) {
   const bool is_number =
       dot != std::string_view::npos && !number.empty() && number.size() <= 4 &&
       std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; });
-  const auto layer = is_number ? Lookup(kLayer, name.substr(dot + 1)) : std::nullopt;
+  const auto layer = is_number ? LookupInLayer(name.substr(dot + 1)) : std::nullopt;
   if (!layer.has_value()) {
     return std::nullopt;
   }
@@ -96,7 +109,7 @@ bool IsMediaTensor(std::string_view name) {
   static constexpr std::array<std::string_view, 7> kPrefixes = {
       "vision_tower.",    "audio_tower.",    "embed_vision.",         "embed_audio.",
       "vision_embedder.", "audio_embedder.", "multi_modal_projector."};
-  StripPrefix(&name, "model.");
+  StripModelPrefixes(&name);
   return std::any_of(kPrefixes.begin(), kPrefixes.end(), [name](std::string_view prefix) {
     return name.substr(0, prefix.size()) == prefix;
   });

@@ -10,12 +10,31 @@
 namespace facet {
 namespace {
 
-TEST(GgufNameOf, KnowsTheThreePrefixes) {
-  EXPECT_EQ(GgufNameOf("model.language_model.layers.3.mlp.up_proj.weight"), "blk.3.ffn_up.weight");
-  EXPECT_EQ(GgufNameOf("language_model.model.layers.12.layer_scalar"),
-            "blk.12.layer_output_scale.weight");
-  EXPECT_EQ(GgufNameOf("model.norm.weight"), "output_norm.weight");
-  EXPECT_EQ(GgufNameOf("lm_head.weight"), "output.weight");
+TEST(GgufNameOf, KnowsEveryPrefix) {
+  for (const std::string prefix : {"", "model.", "language_model.", "model.language_model.",
+                                   "language_model.model.", "model.language_model.model."}) {
+    EXPECT_EQ(GgufNameOf(prefix + "layers.3.mlp.up_proj.weight"), "blk.3.ffn_up.weight");
+    EXPECT_EQ(GgufNameOf(prefix + "norm.weight"), "output_norm.weight");
+    EXPECT_EQ(GgufNameOf(prefix + "lm_head.weight"), "output.weight");
+    EXPECT_EQ(GgufNameOf(prefix + "vision_tower.norm.weight"), std::nullopt);
+    EXPECT_TRUE(IsMediaTensor(prefix + "vision_tower.norm.weight"));
+    EXPECT_FALSE(IsMediaTensor(prefix + "norm.weight"));
+  }
+}
+
+TEST(GgufNameOf, KnowsParametersWithAndWithoutWeight) {
+  for (const std::string end : {"", ".weight"}) {
+    const auto name = [&end](std::string_view middle) {
+      return GgufNameOf("model.layers.12." + std::string(middle) + end);
+    };
+    EXPECT_EQ(name("layer_scalar"), "blk.12.layer_output_scale.weight");
+    EXPECT_EQ(name("experts.gate_up_proj"), "blk.12.ffn_gate_up_exps.weight");
+    EXPECT_EQ(name("experts.gate_proj"), "blk.12.ffn_gate_exps.weight");
+    EXPECT_EQ(name("experts.up_proj"), "blk.12.ffn_up_exps.weight");
+    EXPECT_EQ(name("experts.down_proj"), "blk.12.ffn_down_exps.weight");
+  }
+  EXPECT_EQ(GgufNameOf("model.layers.12.mlp.up_proj"), std::nullopt);
+  EXPECT_EQ(GgufNameOf("model.layers.12.experts.3.up_proj.weight"), std::nullopt);
 }
 
 TEST(GgufNameOf, RefusesWhatIsNotText) {
