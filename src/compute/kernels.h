@@ -39,13 +39,26 @@ using MatMulKernel = void (*)(const MatMulTask& task, int64_t begin, int64_t end
 
 struct MatMulKernels {
   MatMulKernel f32, f16, bf16;
-  MatMulKernel q8_0, q4_0, q4_k, q6_k;
-  MatMulKernel unpacked;  ///< every other integer type
+  MatMulKernel unpacked;  ///< any block type, by way of its codec
   /// Per 32 values: scale = amax / 127; value = nearest even integer of x · (127 / amax), 0 when
   /// scale is 0. A NaN in a block makes its scale NaN, so that it reaches the result; n is a
   /// multiple of 32.
   void (*quantize)(const float* x, int64_t n, int8_t* values, float* scales, int32_t* sums,
                    int16_t* half_sums);
+  /// Kernels of one block type, with the same results; null where the set has none.
+  MatMulKernel q8_0 = nullptr;
+  MatMulKernel q5_0 = nullptr;
+  MatMulKernel q5_1 = nullptr;
+  MatMulKernel q4_0 = nullptr;
+  MatMulKernel q4_1 = nullptr;
+  MatMulKernel q6_k = nullptr;
+  MatMulKernel q5_k = nullptr;
+  MatMulKernel q4_k = nullptr;
+  MatMulKernel q3_k = nullptr;
+  MatMulKernel q2_k = nullptr;
+  MatMulKernel iq4_nl = nullptr;
+  MatMulKernel iq4_xs = nullptr;
+  MatMulKernel mxfp4 = nullptr;
 };
 
 /// What ops.h documents, for one row or a run of values. In place where ops.h allows it.

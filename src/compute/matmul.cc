@@ -29,15 +29,19 @@ struct OwnKernel {
 };
 
 constexpr OwnKernel kOwnKernels[] = {
-    {TensorType::kF32, &MatMulKernels::f32},   {TensorType::kF16, &MatMulKernels::f16},
-    {TensorType::kBF16, &MatMulKernels::bf16}, {TensorType::kQ8_0, &MatMulKernels::q8_0},
-    {TensorType::kQ4_0, &MatMulKernels::q4_0}, {TensorType::kQ4_K, &MatMulKernels::q4_k},
-    {TensorType::kQ6_K, &MatMulKernels::q6_k},
+    {TensorType::kF32, &MatMulKernels::f32},       {TensorType::kF16, &MatMulKernels::f16},
+    {TensorType::kBF16, &MatMulKernels::bf16},     {TensorType::kQ8_0, &MatMulKernels::q8_0},
+    {TensorType::kQ5_0, &MatMulKernels::q5_0},     {TensorType::kQ5_1, &MatMulKernels::q5_1},
+    {TensorType::kQ4_0, &MatMulKernels::q4_0},     {TensorType::kQ4_1, &MatMulKernels::q4_1},
+    {TensorType::kQ6_K, &MatMulKernels::q6_k},     {TensorType::kQ5_K, &MatMulKernels::q5_k},
+    {TensorType::kQ4_K, &MatMulKernels::q4_k},     {TensorType::kQ3_K, &MatMulKernels::q3_k},
+    {TensorType::kQ2_K, &MatMulKernels::q2_k},     {TensorType::kIQ4_NL, &MatMulKernels::iq4_nl},
+    {TensorType::kIQ4_XS, &MatMulKernels::iq4_xs}, {TensorType::kMXFP4, &MatMulKernels::mxfp4},
 };
 
 MatMulKernel KernelFor(TensorType type, const MatMulKernels& kernels) {
   for (const OwnKernel& own : kOwnKernels) {
-    if (own.type == type) {
+    if (own.type == type && kernels.*own.kernel != nullptr) {
       return kernels.*own.kernel;
     }
   }

@@ -6,177 +6,11 @@
 // (vector_math_avx2.h says why).
 #include "compute/matmul_avx2.h"
 
-#include "compute/block_layout.h"
+#include "compute/block_types_avx2.h"
 #include "compute/kernels.h"
 
 namespace facet {
 namespace {
-
-inline int LoadDword(const std::byte* data) {
-  int value;
-  __builtin_memcpy(&value, data, sizeof(value));
-  return value;
-}
-
-inline short LoadWord(const std::byte* data) {
-  short value;
-  __builtin_memcpy(&value, data, sizeof(value));
-  return value;
-}
-
-// The rows of a group, each at the same block. Beyond the last row of a product the last one is
-// repeated.
-struct Group {
-  const std::byte* rows[kRows];
-
-  [[nodiscard]] Group At(int64_t offset) const {
-    Group moved;
-    for (int i = 0; i < kRows; ++i) {
-      moved.rows[i] = rows[i] + offset;
-    }
-    return moved;
-  }
-  // The float16 at `offset` of each row.
-  [[nodiscard]] __m256 Halves(int offset) const {
-    return _mm256_cvtph_ps(_mm_setr_epi16(LoadWord(rows[0] + offset), LoadWord(rows[1] + offset),
-                                          LoadWord(rows[2] + offset), LoadWord(rows[3] + offset),
-                                          LoadWord(rows[4] + offset), LoadWord(rows[5] + offset),
-                                          LoadWord(rows[6] + offset), LoadWord(rows[7] + offset)));
-  }
-  [[nodiscard]] __m256i Dwords(int offset) const {
-    return _mm256_setr_epi32(LoadDword(rows[0] + offset), LoadDword(rows[1] + offset),
-                             LoadDword(rows[2] + offset), LoadDword(rows[3] + offset),
-                             LoadDword(rows[4] + offset), LoadDword(rows[5] + offset),
-                             LoadDword(rows[6] + offset), LoadDword(rows[7] + offset));
-  }
-};
-
-// Each type: Side holds what a file block of eight rows has beside its values; Values gives the 32
-// values of block j as bytes (signed for kByte, else without their offset); Add is a step of the
-// chain.
-struct Q8_0 {
-  static constexpr Width kWidth = Width::kByte;
-  static constexpr int kBlocks = 1;
-  static constexpr int kBytes = layout::kQ8_0Bytes;
-  struct Side {
-    float d[kRows];
-  };
-  static void LoadSide(const Group& group, Side* side) {
-    _mm256_storeu_ps(side->d, group.Halves(0));
-  }
-  static __m256i Values(const std::byte* block, int) {
-    return Load256(block + layout::kQ8_0Values);
-  }
-  static __m256 Add(const Dots& dots, const Side& side, int, const ActivationBlock& a, __m256 acc) {
-    return AddScaled(dots.first, _mm256_loadu_ps(side.d), a.scale, acc);
-  }
-};
-
-struct Q4_0 {
-  static constexpr Width kWidth = Width::kNibble;
-  static constexpr int kBlocks = 1;
-  static constexpr int kBytes = layout::kQ4_0Bytes;
-  struct Side {
-    float d[kRows];
-  };
-  static void LoadSide(const Group& group, Side* side) {
-    _mm256_storeu_ps(side->d, group.Halves(0));
-  }
-  static __m256i Values(const std::byte* block, int) {
-    const auto* nibbles = reinterpret_cast<const __m128i*>(block + layout::kQ4_0Nibbles);
-    const __m256i twice = _mm256_broadcastsi128_si256(_mm_loadu_si128(nibbles));
-    const __m256i shifted = _mm256_srlv_epi32(twice, _mm256_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4));
-    return _mm256_and_si256(shifted, _mm256_set1_epi8(15));
-  }
-  // Σ (q − 8) a = Σ q a − 8 Σ a
-  static __m256 Add(const Dots& dots, const Side& side, int, const ActivationBlock& a, __m256 acc) {
-    const __m256i dot = _mm256_sub_epi32(dots.first, _mm256_set1_epi32(8 * a.sum));
-    return AddScaled(dot, _mm256_loadu_ps(side.d), a.scale, acc);
-  }
-};
-
-struct Q4K {
-  static constexpr Width kWidth = Width::kNibble;
-  static constexpr int kBlocks = 8;
-  static constexpr int kBytes = layout::kQ4_KBytes;
-  struct Side {
-    float d[kRows];
-    float dmin[kRows];
-    uint32_t scales[2][kRows];  // four 6-bit scales of a row in the bytes of a word
-    uint32_t minima[2][kRows];
-  };
-  static void LoadSide(const Group& group, Side* side) {
-    _mm256_storeu_ps(side->d, group.Halves(0));
-    _mm256_storeu_ps(side->dmin, group.Halves(2));
-    const __m256i a = group.Dwords(layout::kQ4_KScales);
-    const __m256i b = group.Dwords(layout::kQ4_KScales + 4);
-    const __m256i c = group.Dwords(layout::kQ4_KScales + 8);
-    const __m256i six = _mm256_set1_epi8(0x3f);
-    const __m256i four = _mm256_set1_epi8(0x0f);
-    const __m256i two = _mm256_set1_epi8(0x30);
-    const __m256i c_high = _mm256_and_si256(_mm256_srli_epi32(c, 4), four);
-    Store256(side->scales[0], _mm256_and_si256(a, six));
-    Store256(side->minima[0], _mm256_and_si256(b, six));
-    Store256(side->scales[1], _mm256_or_si256(_mm256_and_si256(c, four),
-                                              _mm256_and_si256(_mm256_srli_epi32(a, 2), two)));
-    Store256(side->minima[1],
-             _mm256_or_si256(c_high, _mm256_and_si256(_mm256_srli_epi32(b, 2), two)));
-  }
-  static __m256i Values(const std::byte* block, int j) {
-    const __m256i pairs = Load256(block + layout::kQ4_KNibbles + 32 * (j / 2));
-    const __m256i shifted = _mm256_srl_epi16(pairs, _mm_cvtsi32_si128(4 * (j % 2)));
-    return _mm256_and_si256(shifted, _mm256_set1_epi8(15));
-  }
-  static __m256 Add(const Dots& dots, const Side& side, int j, const ActivationBlock& a,
-                    __m256 acc) {
-    const __m128i shift = _mm_cvtsi32_si128(8 * (j % 4));
-    const __m256i byte = _mm256_set1_epi32(0xff);
-    const __m256i s = _mm256_and_si256(_mm256_srl_epi32(Load256(side.scales[j / 4]), shift), byte);
-    const __m256i m = _mm256_and_si256(_mm256_srl_epi32(Load256(side.minima[j / 4]), shift), byte);
-    acc = AddScaled(_mm256_mullo_epi32(dots.first, s), _mm256_loadu_ps(side.d), a.scale, acc);
-    const __m256i minimum = _mm256_mullo_epi32(m, _mm256_set1_epi32(a.sum));
-    const __m256 scale = _mm256_mul_ps(_mm256_loadu_ps(side.dmin), _mm256_set1_ps(a.scale));
-    return _mm256_fnmadd_ps(_mm256_cvtepi32_ps(minimum), scale, acc);
-  }
-};
-
-struct Q6K {
-  static constexpr Width kWidth = Width::kHalf;
-  static constexpr int kBlocks = 8;
-  static constexpr int kBytes = layout::kQ6_KBytes;
-  struct Side {
-    float d[kRows];
-    int32_t scales[4][kRows];  // four int8 scales of a row in the bytes of a word
-  };
-  static void LoadSide(const Group& group, Side* side) {
-    _mm256_storeu_ps(side->d, group.Halves(layout::kQ6_KD));
-    for (int i = 0; i < 4; ++i) {
-      Store256(side->scales[i], group.Dwords(layout::kQ6_KScales + 4 * i));
-    }
-  }
-  static __m256i Values(const std::byte* block, int j) {
-    const __m256i low = Load256(block + 64 * (j / 4) + 32 * (j % 2));
-    const __m256i high = Load256(block + layout::kQ6_KHigh + 32 * (j / 4));
-    const __m256i nibbles = _mm256_and_si256(
-        _mm256_srl_epi16(low, _mm_cvtsi32_si128(j % 4 / 2 * 4)), _mm256_set1_epi8(15));
-    const __m256i pairs =
-        _mm256_and_si256(_mm256_srl_epi16(high, _mm_cvtsi32_si128(j % 4 * 2)), _mm256_set1_epi8(3));
-    return _mm256_or_si256(nibbles, _mm256_slli_epi16(pairs, 4));
-  }
-  // Σ (q − 32) a = Σ q a − 32 Σ a, per half
-  static __m256 Add(const Dots& dots, const Side& side, int j, const ActivationBlock& a,
-                    __m256 acc) {
-    const __m256i scales = Load256(side.scales[j / 2]);
-    const int up = j % 2 * 16;
-    const __m256i s0 = _mm256_srai_epi32(_mm256_sll_epi32(scales, _mm_cvtsi32_si128(24 - up)), 24);
-    const __m256i s1 = _mm256_srai_epi32(_mm256_sll_epi32(scales, _mm_cvtsi32_si128(16 - up)), 24);
-    const __m256i dot0 = _mm256_sub_epi32(dots.first, _mm256_set1_epi32(32 * a.half_sums[0]));
-    const __m256i dot1 = _mm256_sub_epi32(dots.second, _mm256_set1_epi32(32 * a.half_sums[1]));
-    const __m256i dot =
-        _mm256_add_epi32(_mm256_mullo_epi32(s0, dot0), _mm256_mullo_epi32(s1, dot1));
-    return AddScaled(dot, _mm256_loadu_ps(side.d), a.scale, acc);
-  }
-};
 
 // Lower and upper halves of a and b: [a.low, b.low] + [a.high, b.high].
 inline __m256i AddHalves(__m256i a, __m256i b) {
@@ -320,12 +154,21 @@ const MatMulKernels kMatMulAvx2 = {
     .f32 = MatMulF32Avx2,
     .f16 = MatMulF16Avx2,
     .bf16 = MatMulBf16Avx2,
-    .q8_0 = MatMulBlocks<Q8_0>,
-    .q4_0 = MatMulBlocks<Q4_0>,
-    .q4_k = MatMulBlocks<Q4K>,
-    .q6_k = MatMulBlocks<Q6K>,
     .unpacked = MatMulUnpackedAvx2,
     .quantize = Quantize,
+    .q8_0 = MatMulBlocks<Q8_0>,
+    .q5_0 = MatMulBlocks<Q5_0>,
+    .q5_1 = MatMulBlocks<Q5_1>,
+    .q4_0 = MatMulBlocks<Q4_0>,
+    .q4_1 = MatMulBlocks<Q4_1>,
+    .q6_k = MatMulBlocks<Q6K>,
+    .q5_k = MatMulBlocks<Q5K>,
+    .q4_k = MatMulBlocks<Q4K>,
+    .q3_k = MatMulBlocks<Q3K>,
+    .q2_k = MatMulBlocks<Q2K>,
+    .iq4_nl = MatMulBlocks<IQ4NL>,
+    .iq4_xs = MatMulBlocks<IQ4XS>,
+    .mxfp4 = MatMulBlocks<MXFP4>,
 };
 
 }  // namespace facet

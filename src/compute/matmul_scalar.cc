@@ -144,10 +144,6 @@ const MatMulKernels kMatMulScalar = {
     .f32 = MatMulFloats<LoadFloat>,
     .f16 = MatMulFloats<LoadHalf>,
     .bf16 = MatMulFloats<LoadBf16>,
-    .q8_0 = MatMulUnpacked,
-    .q4_0 = MatMulUnpacked,
-    .q4_k = MatMulUnpacked,
-    .q6_k = MatMulUnpacked,
     .unpacked = MatMulUnpacked,
     .quantize = Quantize,
 };

@@ -202,6 +202,31 @@ TEST_P(IntegerMatMulTest, NothingSaturates) {
   }
 }
 
+// The kernel that goes through the codec, also for types that have another.
+TEST_P(IntegerMatMulTest, TheKernelOfAnyTypeGivesTheScalarBits) {
+  RandomStream random(7);
+  const TestContext scalar(Isa::kScalar, 1);
+  for (const Isa isa : testing::VectorIsas()) {
+    Kernels kernels = KernelsFor(isa);
+    const MatMulKernels any_type = {kernels.matmul->f32, kernels.matmul->f16, kernels.matmul->bf16,
+                                    kernels.matmul->unpacked, kernels.matmul->quantize};
+    kernels.matmul = &any_type;
+    ThreadPool pool(2);
+    const ComputeContext context = {&kernels, &pool};
+    for (const int64_t n_out : {1, 8, 19}) {
+      for (const bool is_tame : {true, false}) {
+        const Weights w = RandomWeights(GetParam(), n_out, 768, is_tame, random);
+        for (const size_t n_rows : {1u, 2u, 7u}) {
+          const std::vector<float> x = random.Floats(n_rows * 768, 3.0f);
+          EXPECT_TRUE(
+              testing::AllSameBits(Product(context, w.matrix, x), Product(*scalar, w.matrix, x)))
+              << NameOf(isa) << ", n_out " << n_out << ", n_rows " << n_rows;
+        }
+      }
+    }
+  }
+}
+
 // The chain against the sum in double of the same decoded weights and (for integer types) quantised
 // activations. The bound is that of a float sum: 2^-24 of the sum of magnitudes for each of its
 // steps.

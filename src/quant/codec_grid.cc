@@ -2,6 +2,9 @@
 // IQ3_S, IQ3_XXS, IQ2_S, IQ2_XS, IQ2_XXS, IQ1_S, IQ1_M: blocks of 256 values that are named in
 // groups of 4 or 8 by a point of a grid. The levels of IQ2 and IQ3 are magnitudes and have signs
 // beside them. Scales are odd integers 2 s + 1 times a fraction of d.
+#include <array>
+#include <bit>
+
 #include "quant/codec_blocks.h"
 #include "quant/codec_tables.h"
 #include "quant/grids.h"
@@ -12,13 +15,19 @@ namespace {
 constexpr int kBlock = 256;
 constexpr int kGroups = 8;  // of 32 values
 
-// Coordinates with the signs of the bits: a set bit turns one around.
-template <size_t kWidth>
-void PutSigned(const std::array<int8_t, kWidth>& point, uint32_t signs, int8_t* q) {
-  for (size_t k = 0; k < kWidth; ++k) {
-    const int sign = 1 - 2 * static_cast<int>((signs >> k) & 1);
-    q[k] = static_cast<int8_t>(sign * point[k]);
-  }
+// Eight coordinates, in the bytes of a word, with the signs of eight bits: a set bit turns one
+// around. No magnitude is 0, so that no byte of the sum carries into the next.
+void PutSigned(uint64_t magnitudes, uint32_t signs, int8_t* q) {
+  constexpr uint64_t kOnes = 0x0101010101010101;
+  constexpr uint64_t kOneBitEach = 0x8040201008040201;
+  const uint64_t is_bit = (signs & 255) * kOnes & kOneBitEach;
+  const uint64_t is_negative = (is_bit + 127 * kOnes) >> 7 & kOnes;
+  const uint64_t values = (magnitudes ^ is_negative * 255) + is_negative;
+  std::memcpy(q, &values, sizeof(values));
+}
+
+uint64_t Pair(const std::array<int8_t, 4>& first, const std::array<int8_t, 4>& second) {
+  return std::bit_cast<uint32_t>(first) | uint64_t{std::bit_cast<uint32_t>(second)} << 32;
 }
 
 // Seven signs are stored; the eighth makes their number even.
@@ -44,9 +53,10 @@ struct IQ3XXS {  // d, 64 indices, eight words of 4 × 7 signs and a 4-bit scale
     for (int j = 0; j < kGroups; ++j, ++unpacked) {
       const std::byte* indices = block + 2 + 8 * j;
       const uint32_t word = LoadU32(block + 66 + 4 * j);
-      for (int i = 0; i < 8; ++i) {
-        const uint32_t signs = EightSigns(word >> (7 * (i / 2))) >> (4 * (i % 2));
-        PutSigned(kIq3XxsGrid[Bits(indices, i)], signs, unpacked->q + 4 * i);
+      for (int i = 0; i < 4; ++i) {
+        const uint64_t magnitudes =
+            Pair(kIq3XxsGrid[Bits(indices, 2 * i)], kIq3XxsGrid[Bits(indices, 2 * i + 1)]);
+        PutSigned(magnitudes, EightSigns(word >> (7 * i)), unpacked->q + 8 * i);
       }
       const int s = OddScale(word >> 28);
       SetScales(d, s, s, unpacked);
@@ -63,11 +73,13 @@ struct IQ3S {  // d, 64 low bytes of indices, 8 bytes with their ninth bits, 32 
   static void Unpack(const std::byte* block, UnpackedBlock* unpacked) {
     const float d = LoadF16(block);
     for (int j = 0; j < kGroups; ++j, ++unpacked) {
-      const uint32_t ninth = Bits(block, 66 + j);
-      for (int i = 0; i < 8; ++i) {
-        const uint32_t index = Bits(block, 2 + 8 * j + i) | (ninth >> i & 1) << 8;
-        const uint32_t signs = Bits(block, 74 + 4 * j + i / 2) >> (4 * (i % 2));
-        PutSigned(kIq3SGrid[index], signs, unpacked->q + 4 * i);
+      const std::byte* indices = block + 2 + 8 * j;
+      const uint32_t ninths = Bits(block, 66 + j) << 8;
+      for (int i = 0; i < 8; i += 2) {
+        const uint32_t first = Bits(indices, i) | (ninths >> i & 256);
+        const uint32_t second = Bits(indices, i + 1) | (ninths >> (i + 1) & 256);
+        PutSigned(Pair(kIq3SGrid[first], kIq3SGrid[second]), Bits(block, 74 + 4 * j + i / 2),
+                  unpacked->q + 4 * i);
       }
       const int s = OddScale(Bits(block, 106 + j / 2) >> (4 * (j % 2)) & 15);
       SetScales(d, s, s, unpacked);
@@ -86,7 +98,8 @@ struct IQ2XXS {  // d, eight pairs of words: 4 indices; 4 × 7 signs and a 4-bit
       const std::byte* indices = block + 2 + 8 * j;
       const uint32_t word = LoadU32(indices + 4);
       for (int i = 0; i < 4; ++i) {
-        PutSigned(kIq2XxsGrid[Bits(indices, i)], EightSigns(word >> (7 * i)), unpacked->q + 8 * i);
+        PutSigned(std::bit_cast<uint64_t>(kIq2XxsGrid[Bits(indices, i)]),
+                  EightSigns(word >> (7 * i)), unpacked->q + 8 * i);
       }
       const int s = OddScale(word >> 28);
       SetScales(d, s, s, unpacked);
@@ -109,7 +122,8 @@ struct IQ2XS {  // d, 32 × 16 bits: index of 9 and 7 signs, 8 bytes of scales
     for (int j = 0; j < kGroups; ++j, ++unpacked) {
       for (int i = 0; i < 4; ++i) {
         const uint32_t pair = LoadU16(block + 2 + 8 * j + 2 * i);
-        PutSigned(kIq2XsGrid[pair & 511], EightSigns(pair >> 9), unpacked->q + 8 * i);
+        PutSigned(std::bit_cast<uint64_t>(kIq2XsGrid[pair & 511]), EightSigns(pair >> 9),
+                  unpacked->q + 8 * i);
       }
       SetNibbleScales(d, Bits(block, 66 + j), unpacked);
     }
@@ -127,7 +141,8 @@ struct IQ2S {  // d, 32 low bytes of indices, 32 of signs, 8 with the high pairs
       const uint32_t high = Bits(block, 66 + j);
       for (int i = 0; i < 4; ++i) {
         const uint32_t index = Bits(block, 2 + 4 * j + i) | (high >> (2 * i) & 3) << 8;
-        PutSigned(kIq2SGrid[index], Bits(block, 34 + 4 * j + i), unpacked->q + 8 * i);
+        PutSigned(std::bit_cast<uint64_t>(kIq2SGrid[index]), Bits(block, 34 + 4 * j + i),
+                  unpacked->q + 8 * i);
       }
       SetNibbleScales(d, Bits(block, 74 + j), unpacked);
     }
