@@ -3,6 +3,7 @@
 // also integer minima. Layouts: docs/quantization.md.
 #include "quant/codec_blocks.h"
 #include "quant/codec_tables.h"
+#include "quant/encode.h"
 
 namespace facet {
 namespace {
@@ -147,10 +148,10 @@ struct Q6K {  // 128 bytes of low nibbles, 64 of high pairs, 16 int8 scales, d
 
 }  // namespace
 
-const Codec kQ2_KCodec = CodecOf<Q2K>(nullptr);
-const Codec kQ3_KCodec = CodecOf<Q3K>(nullptr);
-const Codec kQ4_KCodec = CodecOf<Q4K>(nullptr);
-const Codec kQ5_KCodec = CodecOf<Q5K>(nullptr);
-const Codec kQ6_KCodec = CodecOf<Q6K>(nullptr);
+const Codec kQ2_KCodec = CodecOf<Q2K>(EncodeQ2_K);
+const Codec kQ3_KCodec = CodecOf<Q3K>(EncodeQ3_K);
+const Codec kQ4_KCodec = CodecOf<Q4K>(EncodeQ4_K);
+const Codec kQ5_KCodec = CodecOf<Q5K>(EncodeQ5_K);
+const Codec kQ6_KCodec = CodecOf<Q6K>(EncodeQ6_K);
 
 }  // namespace facet

@@ -5,13 +5,10 @@
 
 #include "quant/codec_blocks.h"
 #include "quant/codec_tables.h"
+#include "quant/encode.h"
 
 namespace facet {
 namespace {
-
-// Denser around zero, as weights are.
-constexpr int8_t kIq4Levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                   1,    13,   25,  38,  53,  69,  89,  113};
 
 // Twice the values of sign, two exponent bits and one of mantissa.
 constexpr int8_t kE2m1Levels[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
@@ -152,9 +149,9 @@ struct TQ2_0 {  // 64 bytes of pairs, d
 
 }  // namespace
 
-const Codec kIQ4_NLCodec = CodecOf<IQ4NL>(nullptr);
-const Codec kIQ4_XSCodec = CodecOf<IQ4XS>(nullptr);
-const Codec kMXFP4Codec = CodecOf<MXFP4>(nullptr);
+const Codec kIQ4_NLCodec = CodecOf<IQ4NL>(EncodeIQ4_NL);
+const Codec kIQ4_XSCodec = CodecOf<IQ4XS>(EncodeIQ4_XS);
+const Codec kMXFP4Codec = CodecOf<MXFP4>(EncodeMXFP4);
 const Codec kNVFP4Codec = CodecOf<NVFP4>(nullptr);
 const Codec kTQ1_0Codec = CodecOf<TQ1_0>(nullptr);
 const Codec kTQ2_0Codec = CodecOf<TQ2_0>(nullptr);

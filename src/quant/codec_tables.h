@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The codecs of each family file, collected by FindCodec. Internal to quant/.
+// The codecs of each family file, collected by FindCodec, and the table that decoding and encoding
+// share. Internal to quant/.
 #pragma once
 
 #include "quant/codec.h"
 
 namespace facet {
+
+/// The levels of IQ4_NL and IQ4_XS: denser around zero, as weights are.
+inline constexpr int8_t kIq4Levels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                          1,    13,   25,  38,  53,  69,  89,  113};
 
 extern const Codec kF32Codec;
 extern const Codec kF16Codec;
