@@ -68,9 +68,15 @@ std::vector<CommandSpec> MakingFiles() {
        .summary = "show what a model file holds and what it needs",
        .text = "Shows the model's layers, tensor types, tokenizer, chat template, sampling "
                "defaults, and the memory that "
-               "keys and values take for several context lengths.",
+               "keys and values take for several context lengths. With --tensors, --check or --diff "
+               "only the file's facts and that. "
+               "Any GGUF or safetensors file is shown, also one that Facet does not run (a drafter, a "
+               "projector): then it says why, and the exit code is 0 all the same. It is 2 for a file "
+               "that cannot be read.",
        .examples = {{"facet inspect gemma-4-E2B-it-Q4_K_M.gguf", "for people"},
-                    {"facet inspect --json MODEL | jq .kv_memory", "for programs"}},
+                    {"facet inspect --json MODEL | jq .kv_memory", "for programs"},
+                    {"facet inspect --check MODEL", "whether a download is sound"},
+                    {"facet inspect --diff e2b-q4_0.gguf e2b-bf16.gguf", "what quantising changed"}},
        .max_words = 1,
        .wanted = "one model"},
       {.id = kConvert,
@@ -122,10 +128,14 @@ std::vector<CommandSpec> MakingFiles() {
        .summary = "make a checkpoint of real shape with random weights, for measurements",
        .text =
            "The file loads and runs like the real one and answers nonsense. Its speed and memory "
-           "are those of the real one.",
+           "are those of the real one. Tensors have the types that facet quantize gives them; "
+           "without --type that is q4_0. Of e2b:N the layers are the first N of the whole model, so "
+           "with N up to 15 none share keys and values. A tokenizer with fewer tokens than the "
+           "model's 262144 is filled up.",
        .examples = {{"facet synth --shape e2b --type q4_0 e2b.gguf", "all layers of the E2B"},
-                    {"facet synth --shape 26b-a4b:4 --type q4_0 moe.gguf",
-                     "four layers of a large one"}},
+                    {"facet synth --shape 26b-a4b:6 --type q4_k_m moe.gguf",
+                     "six layers of a large one"},
+                    {"facet synth --shape e2b --drafter e2b-drafter.gguf", "its drafter"}},
        .min_words = 1,
        .max_words = 1,
        .wanted = "OUT.gguf"},
@@ -134,9 +144,18 @@ std::vector<CommandSpec> MakingFiles() {
        .usage = "[OPTIONS] NAME",
        .summary = "download a model",
        .text =
-           "NAME is a URL, or hf:OWNER/REPOSITORY[/FILE]. A download that was cut goes on where it "
-           "ended. -m takes the same names and finds what was downloaded.",
+           "NAME is a URL, hf:OWNER/REPOSITORY[@REVISION]/FILE, or hf:OWNER/REPOSITORY[:TAG], "
+           "where TAG is a word of the file's name such as Q8_0 (without one: the only GGUF file, "
+           "the one in Q4_K_M, or the directory of safetensors). Of a split model all parts are "
+           "fetched. The path is printed when everything is there. A download that was cut goes on "
+           "where it ended; what is there already is not asked for again. -m takes the same "
+           "names.\n\n"
+           "Sizes and SHA-256 digests are checked against what the server announces. The access "
+           "token, which private and gated models need, is sent to the server of the hf: names "
+           "only.",
        .examples = {{"facet pull hf:OWNER/REPOSITORY/model-Q4_K_M.gguf", "one file"},
+                    {"facet run -m hf:OWNER/REPOSITORY:Q8_0 \"Hello\"",
+                     "downloaded the first time, run at once from then on"},
                     {"facet pull --output e2b.gguf https://HOST/model.gguf", "any URL"}},
        .min_words = 1,
        .max_words = 1,

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "app/help.h"
+#include "app/model_source.h"
 #include "app/terminal.h"
 #include "app/text_width.h"
 
@@ -43,12 +44,15 @@ int Fail(const Error& error, ExitCode code) {
 }
 
 int RunProgram(std::span<const std::string> arguments, const Environment& environment) {
-  const Result<Options> options = ReadOptions(arguments, environment);
+  Result<Options> options = ReadOptions(arguments, environment);
   if (!options.ok()) {
     return Fail(options.error(), kExitFailed);
   }
   if (options->wants_help && options->command != Command::kHelp) {
     return Print(CommandHelp(options->command));
+  }
+  if (const Status status = ResolveModelNames(environment, &*options); !status.ok()) {
+    return Fail(status.error(), kExitFailed);
   }
   switch (options->command) {
     case Command::kRun:
@@ -68,7 +72,7 @@ int RunProgram(std::span<const std::string> arguments, const Environment& enviro
     case Command::kSynth:
       return RunSynth(*options);
     case Command::kPull:
-      return RunPull(*options);
+      return RunPull(*options, environment);
     case Command::kVersion:
       return Print(VersionText() + "\n");
     case Command::kHelp:

@@ -29,7 +29,7 @@ int RunQuantize(const Options& options);
 int RunImatrix(const Options& options);
 int RunPerplexity(const Options& options);
 int RunSynth(const Options& options);
-int RunPull(const Options& options);
+int RunPull(const Options& options, const Environment& environment);
 
 /// "facet: MESSAGE" on standard error; returns `code`.
 int Fail(const Error& error, ExitCode code);

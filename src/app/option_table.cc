@@ -38,8 +38,8 @@ std::vector<OptionSpec> PromptOptions() {
        .key = "model",
        .placeholder = "PATH",
        .otherwise = "the embedded tiny model",
-       .help = "Gemma 4 model: a .gguf file (of a split one, the first part) or a Hugging Face "
-               "directory",
+       .help = "Gemma 4 model: a .gguf file (of a split one, the first part), a Hugging Face "
+               "directory, or a name that facet pull takes, which is downloaded once",
        .group = "Model",
        .commands = {kRun, kTokenize, kInspect, kPerplexity, kImatrix},
        .target = &Options::model},

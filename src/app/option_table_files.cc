@@ -5,6 +5,9 @@
 namespace facet {
 namespace {
 
+constexpr Command kRun = Command::kRun;
+constexpr Command kTokenize = Command::kTokenize;
+constexpr Command kPerplexity = Command::kPerplexity;
 constexpr Command kInspect = Command::kInspect;
 constexpr Command kConvert = Command::kConvert;
 constexpr Command kQuantize = Command::kQuantize;
@@ -16,19 +19,20 @@ std::vector<OptionSpec> InspectOptions() {
   constexpr std::string_view kGroup = "Inspection";
   return {
       {.name = "--tensors",
-       .help = "list every tensor",
+       .help = "list the metadata and every tensor: shape, type, bytes and place in the file",
        .group = kGroup,
        .commands = {kInspect},
        .target = &Options::tensors},
       {.name = "--check",
-       .help = "read every value and tell of NaN, infinities and rows of zeros; the exit code is 1 "
-               "if there are any",
+       .help = "read every value and tell of NaN and infinities, for which the exit code is 1, and "
+               "of rows of zeros",
        .group = kGroup,
        .commands = {kInspect},
        .target = &Options::check},
       {.name = "--diff",
        .placeholder = "MODEL",
-       .help = "show what is different in another model; the exit code is 1 if anything is",
+       .help = "show what is different in another file: metadata, tensors and how far their values "
+               "are apart; the exit code is 1 if anything is",
        .group = kGroup,
        .commands = {kInspect},
        .target = &Options::diff},
@@ -134,6 +138,11 @@ std::vector<OptionSpec> MakeOptions() {
   };
 }
 
+/// All that take a model, and so the name of one that is to be downloaded.
+std::vector<Command> EveryModelUser() {
+  return {kRun, kTokenize, kInspect, kConvert, kQuantize, kImatrix, kPerplexity, kSynth, kPull};
+}
+
 std::vector<OptionSpec> PullOptions() {
   constexpr std::string_view kGroup = "Download";
   return {
@@ -157,7 +166,7 @@ std::vector<OptionSpec> PullOptions() {
        .otherwise = "https://huggingface.co",
        .help = "server of the names that begin with hf:",
        .group = kGroup,
-       .commands = {kPull},
+       .commands = EveryModelUser(),
        .target = &Options::hf_endpoint},
       {.name = "--token-file",
        .key = "token_file",
@@ -165,15 +174,15 @@ std::vector<OptionSpec> PullOptions() {
        .otherwise = "HF_TOKEN, else ~/.cache/huggingface/token",
        .help = "file with the access token that is sent to that server",
        .group = kGroup,
-       .commands = {kPull},
+       .commands = EveryModelUser(),
        .target = &Options::token_file},
       {.name = "--cache-dir",
        .key = "cache_dir",
        .placeholder = "DIR",
-       .otherwise = "~/.cache/facet",
+       .otherwise = "~/.cache/facet/models",
        .help = "where downloads are kept",
        .group = kGroup,
-       .commands = {kPull},
+       .commands = EveryModelUser(),
        .target = &Options::cache_dir},
   };
 }

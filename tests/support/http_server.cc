@@ -159,7 +159,12 @@ void HttpServer::Answer(int connection) {
     const std::lock_guard lock(mutex_);
     requests_.push_back(request);
   }
-  if (Send(connection, Bytes(answer_(request)))) {
+  const HttpReply reply = answer_(request);
+  const bool is_sent = Send(connection, Bytes(reply));
+  if (reply.after_cut) {
+    reply.after_cut();
+  }
+  if (is_sent) {
     ::shutdown(connection, SHUT_WR);
   }
 }

@@ -28,6 +28,7 @@ struct HttpReply {
   bool is_chunked = false;
   std::optional<uint64_t> claimed_length = {};  ///< in place of the body's length
   std::optional<size_t> cut_after = {};  ///< close the connection after so many bytes of the body
+  std::function<void()> after_cut = {};  ///< runs between what was sent and the end of it
   std::string raw = {};                  ///< sent in place of everything above
 };
 
