@@ -12,6 +12,7 @@
 #include <chrono>
 #include <optional>
 
+#include "app/batch_run.h"
 #include "app/chat.h"
 #include "app/commands.h"
 #include "app/generator.h"
@@ -28,6 +29,10 @@ namespace {
 
 /// What does not depend on the model: refused before a large file is read.
 Status CheckOptions(const Options& options, const std::optional<std::string>& text) {
+  if (options.resume || !options.output.empty()) {
+    return Refuse(options.resume ? "--resume" : "--output", "given without --batch",
+                  "a file of requests");
+  }
   if (options.raw && (options.think || !options.system.empty())) {
     return Refuse("--raw", options.think ? "given with --think" : "given with --system",
                   "no chat template, or one");
@@ -127,6 +132,9 @@ int RunLoaded(const Run& run, const std::optional<std::string>& text) {
 }  // namespace
 
 int RunRun(const Options& options) {
+  if (!options.batch.empty()) {
+    return RunBatch(options);
+  }
   const Result<std::optional<std::string>> text = ReadPromptText(options, options.raw);
   if (!text.ok()) {
     return Fail(text.error(), kExitFailed);

@@ -1,93 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/generator.h"
 
-#include <chrono>
-#include <condition_variable>
-#include <deque>
-#include <mutex>
 #include <random>
 #include <utility>
 
+#include "app/reply_stream.h"
 #include "app/terminal.h"
 #include "model/model.h"
 
 namespace facet {
 namespace {
 
-/// How often Ctrl-C is looked for while the engine is silent.
-constexpr auto kPoll = std::chrono::milliseconds(20);
-
-/// From the engine's thread to ours.
-class EventQueue {
- public:
-  void Push(const Event& event) {
-    {
-      const std::lock_guard lock(mutex_);
-      events_.push_back(event);
-    }
-    has_events_.notify_one();
-  }
-  std::optional<Event> Pop() {
-    std::unique_lock lock(mutex_);
-    if (!has_events_.wait_for(lock, kPoll, [this] { return !events_.empty(); })) {
-      return std::nullopt;
-    }
-    Event event = std::move(events_.front());
-    events_.pop_front();
-    return event;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable has_events_;
-  std::deque<Event> events_;
-};
-
 /// Collects the reply while it hands on its pieces; remembers the first failure of the sink.
 class Collector {
  public:
   Collector(const LoadedModel& model, const Request& request, bool is_raw,
             const Generator::DeltaSink& sink)
-      : splitter_(model.vocab(), !is_raw && EndsInOpenThought(model.vocab(), request.prompt)),
-        is_raw_(is_raw),
-        sink_(sink) {}
+      : reader_(model.vocab(), request.prompt, is_raw), sink_(sink) {}
 
-  void Add(const Event& event) {
-    if (is_raw_) {
-      Hand({ReplyDelta::Kind::kContent, characters_.Push(event.bytes)});
-      return;
-    }
-    for (const ReplyDelta& delta : splitter_.Push(event.token, event.bytes)) {
-      Hand(delta);
-    }
-  }
-  void Finish() {
-    if (is_raw_) {
-      Hand({ReplyDelta::Kind::kContent, characters_.Flush()});
-      return;
-    }
-    for (const ReplyDelta& delta : splitter_.Finish()) {
-      Hand(delta);
-    }
-  }
+  void Add(const Event& event) { Hand(reader_.Push(event)); }
+  void Finish() { Hand(reader_.Finish()); }
 
   Status status;
   Reply reply;
 
  private:
-  void Hand(const ReplyDelta& delta) {
-    if (delta.text.empty()) {
-      return;
-    }
-    (delta.kind == ReplyDelta::Kind::kThought ? reply.thought : reply.content) += delta.text;
-    if (status.ok()) {
-      status = sink_(delta);
+  void Hand(const std::vector<ReplyDelta>& deltas) {
+    for (const ReplyDelta& delta : deltas) {
+      (delta.kind == ReplyDelta::Kind::kThought ? reply.thought : reply.content) += delta.text;
+      if (status.ok()) {
+        status = sink_(delta);
+      }
     }
   }
 
-  ReplySplitter splitter_;
-  Utf8Stream characters_;
-  bool is_raw_;
+  ReplyReader reader_;
   const Generator::DeltaSink& sink_;
 };
 

@@ -104,20 +104,36 @@ ProgressLine::ProgressLine(std::string what)
       drawn_(start_),
       is_terminal_(IsTerminal(STDERR_FILENO) && !IsDumbTerminal()) {}
 
-ProgressLine::~ProgressLine() {
+ProgressLine::~ProgressLine() { Erase(); }
+
+void ProgressLine::Erase() {
   if (is_shown_) {
     Draw("");
+    is_shown_ = false;
   }
 }
 
-void ProgressLine::Update(uint64_t done, uint64_t total) {
+/// Whether the line is to be drawn now.
+bool ProgressLine::IsDue() {
   const auto now = steady_clock::now();
   if (!is_terminal_ || now - start_ < kPatience || (is_shown_ && now - drawn_ < kRedraw)) {
-    return;
+    return false;
   }
   drawn_ = now;
   is_shown_ = true;
-  Draw(fmt::format("{}  {}", what_, ShownProgress(done, total, SecondsSince(start_))));
+  return true;
+}
+
+void ProgressLine::Update(uint64_t done, uint64_t total) {
+  if (IsDue()) {
+    Draw(fmt::format("{}  {}", what_, ShownProgress(done, total, SecondsSince(start_))));
+  }
+}
+
+void ProgressLine::Show(std::string_view text) {
+  if (IsDue()) {
+    Draw(fmt::format("{}  {}", what_, text));
+  }
 }
 
 }  // namespace facet

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace facet {
@@ -45,8 +46,14 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
   void Update(uint64_t done, uint64_t total);
+  /// The same for work that is not counted in bytes: `text` follows what is done.
+  void Show(std::string_view text);
+  /// Takes the line away until the next call, so that a note can be written.
+  void Erase();
 
  private:
+  [[nodiscard]] bool IsDue();
+
   std::string what_;
   std::chrono::steady_clock::time_point start_;
   std::chrono::steady_clock::time_point drawn_;
