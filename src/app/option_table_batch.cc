@@ -77,6 +77,15 @@ std::vector<OptionSpec> MeasureOptions() {
        .commands = {kPerplexity},
        .target = &Options::stride,
        .check = {.min = 1, .max = 1 << 20}},
+      {.name = "--skip",
+       .placeholder = "N",
+       .otherwise = "0",
+       .help = "do not score the first N tokens of each window; with half a window here and a "
+               "whole one as stride, the windows are those of llama-perplexity",
+       .group = kGroup,
+       .commands = {kPerplexity},
+       .target = &Options::skip,
+       .check = {.min = 0, .max = 1 << 20}},
       {.name = "--against",
        .placeholder = "MODEL",
        .help = "also run this model (the unquantised one) and tell how far the two distributions "

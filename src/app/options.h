@@ -84,6 +84,7 @@ struct Options {
 
   std::optional<int> chunks;
   std::optional<int> stride;
+  int skip = 0;
   std::string against;
 
   bool tensors = false;
