@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -73,13 +74,23 @@ int64_t ElementsOf(const CheckpointTensor& tensor) {
   return n;
 }
 
-/// Elements that are decoded at a time: whole rows, at least one.
+/// What is written at a time, so that memory stays small and progress is seen: bytes where they are
+/// copied, else elements of whole rows (at least one).
+constexpr size_t kBytesAtOnce = size_t{1} << 22;
 constexpr int64_t kElementsAtOnce = int64_t{1} << 18;
+
+Status Copy(std::span<const std::byte> bytes, gguf::ByteSink* sink) {
+  for (size_t at = 0; at < bytes.size(); at += kBytesAtOnce) {
+    FACET_RETURN_IF_ERROR(
+        sink->Append(bytes.subspan(at, std::min(kBytesAtOnce, bytes.size() - at))));
+  }
+  return {};
+}
 
 /// The tensor's values in another type, a few rows at a time.
 Status Recode(const CheckpointTensor& tensor, TensorType type, gguf::ByteSink* sink) {
   if (type == tensor.type) {
-    return sink->Append(tensor.data);
+    return Copy(tensor.data, sink);
   }
   const int64_t n_row = tensor.shape.empty() ? 1 : tensor.shape.back();
   const int64_t n_rows = ElementsOf(tensor) / n_row;
