@@ -290,24 +290,5 @@ TEST(Inspect, ShowsTheModel) {
   EXPECT_EQ(RunFacet({"inspect", "/nothing/here.gguf"}).exit_code, 2);
 }
 
-TEST(Convert, RefusesWhatIsNoDirectory) {
-  const std::string folder = MakeTempDir();
-  ExpectFailure({"convert", folder + "/a", folder + "/b.gguf"}, 1,
-                folder + "/a: nothing there, wanted a Hugging Face directory");
-  ExpectFailure({"convert", folder, folder + "/b"}, 1,
-                "facet convert: \"" + folder + "/b\", wanted a name that ends in .gguf");
-  const Finished empty = RunFacet({"convert", folder, folder + "/b.gguf"});
-  EXPECT_EQ(empty.exit_code, 2);
-  EXPECT_FALSE(FileExists(folder + "/b.gguf"));
-}
-
-TEST(Convert, MakesAFileThatRuns) {
-  const std::string out = MakeTempDir() + "/tiny.gguf";
-  const Finished converted = RunFacet({"convert", TestdataPath("tiny-hf"), out});
-  EXPECT_EQ(converted.exit_code, 0) << converted.err;
-  EXPECT_EQ(converted.out + converted.err, "");
-  EXPECT_EQ(RunFacet({"run", "-m", out, "--temp", "0", std::string(kQuestion)}).out, kAnswer);
-}
-
 }  // namespace
 }  // namespace facet::testing
