@@ -257,10 +257,14 @@ Result<std::vector<float>> ImportanceOf(const ImatrixEntry& entry,
   return importance;
 }
 
+bool IsMeasured(std::string_view tensor_name) {
+  return tensor_name != "output.weight" && tensor_name != "token_embd.weight" &&
+         tensor_name != "per_layer_token_embd.weight";
+}
+
 ImatrixCollector::ImatrixCollector(const Checkpoint& checkpoint) : path_(checkpoint.path()) {
   for (const CheckpointTensor& tensor : checkpoint.tensors()) {
-    const bool is_output = tensor.name == "output.weight" || tensor.name == "token_embd.weight";
-    if (tensor.shape.size() >= 2 && !is_output) {
+    if (tensor.shape.size() >= 2 && IsMeasured(tensor.name)) {
       seen_.push_back({&tensor, {}, {}});
     }
   }

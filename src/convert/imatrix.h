@@ -48,6 +48,10 @@ Status WriteImatrix(const std::string& path, const Imatrix& imatrix);
 Result<std::vector<float>> ImportanceOf(const ImatrixEntry& entry,
                                         const std::vector<int64_t>& shape, const std::string& file);
 
+/// Whether an importance matrix has the tensor: tables are looked up, and the output matrix, whose
+/// columns all matter alike, is left out as llama.cpp does.
+bool IsMeasured(std::string_view tensor_name);
+
 /// Makes an importance matrix of what the products of a model's batches tell it. Not for several
 /// threads.
 class ImatrixCollector {
@@ -55,7 +59,7 @@ class ImatrixCollector {
   /// The checkpoint, whose tensors are known by where they lie, must outlive the collector.
   explicit ImatrixCollector(const Checkpoint& checkpoint);
 
-  /// A MatMulObserver. The output matrix is left out: its columns all matter alike.
+  /// A MatMulObserver. Takes products with measured tensors of the checkpoint.
   void Observe(const WeightMatrix& w, const float* x, int64_t n_rows);
 
   /// What was seen, without datasets and chunks. Refuses a tensor that met values that are not

@@ -282,13 +282,12 @@ Status Quantization::State::AddImatrix() {
     if (tensor.from == tensor.to || InfoOf(tensor.to).block_elements == 1) {
       continue;
     }
-    const ImatrixEntry* entry = imatrix.Find(tensor.name);
-    if (entry == nullptr) {
+    if (const ImatrixEntry* entry = imatrix.Find(tensor.name)) {
+      FACET_ASSIGN(importance[i], ImportanceOf(*entry, tensor.shape, options.imatrix));
+      ++n_with;
+    } else if (IsMeasured(tensor.name)) {
       ++n_without;
-      continue;
     }
-    FACET_ASSIGN(importance[i], ImportanceOf(*entry, tensor.shape, options.imatrix));
-    ++n_with;
   }
   if (n_without > 0) {
     Warn(fmt::format("{}: nothing about {} of {} matrices; they are quantised without",
