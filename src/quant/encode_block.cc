@@ -32,7 +32,7 @@ EncoderBlock<kN>::EncoderBlock(const float* values, const float* importance) {
   for (int k = 0; k < kN && importance != nullptr; ++k) {
     mean += importance[k] / static_cast<float>(kN);
   }
-  const bool is_weighted = std::isnormal(mean) && mean > 0.0f;
+  const bool is_weighted = importance != nullptr && std::isnormal(mean) && mean > 0.0f;
   const float inverse = is_weighted ? 1.0f / mean : 0.0f;
   for (int k = 0; k < kN; ++k) {
     x[k / 4][k % 4] = FiniteOf(values[k]);
