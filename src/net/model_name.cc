@@ -26,7 +26,7 @@ bool IsAlphanumeric(char c) {
 bool IsWordCharacter(char c) { return IsAlphanumeric(c) || c == '.' || c == '_' || c == '-'; }
 
 bool IsWord(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxWordBytes && text != "." && text != ".." &&
+  return text.size() <= kMaxWordBytes && IsSafeRelativePath(text) &&
          std::all_of(text.begin(), text.end(), IsWordCharacter);
 }
 

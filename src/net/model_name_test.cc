@@ -66,6 +66,8 @@ TEST(ParseModelName, RefusesWhatIsNoNameOfARepository) {
                                  "hf:owner/repo/a\nb",
                                  "hf:owner/repo/x.part",
                                  "hf:owner/repo/x.part.json",
+                                 "hf:owner/x.part",
+                                 "hf:owner/repo:x.part.json",
                                  "hf:ow ner/repo",
                                  "hf:owner/re?po",
                                  "hf:owner/r%2Fepo"}) {

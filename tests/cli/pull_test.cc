@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -149,9 +150,11 @@ TEST(Pull, InterruptedDownloadGoesOnWithTheSameCommand) {
   {
     TerminalProcess process(command, {});
     process.ReadUntil("downloading");
-    while (!FileExists(path + ".part.json")) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!FileExists(path + ".part.json") && std::chrono::steady_clock::now() < end) {
       std::this_thread::yield();
     }
+    EXPECT_TRUE(FileExists(path + ".part.json"));
     process.Signal(SIGINT);
     EXPECT_EQ(process.Wait(), 130);
   }
