@@ -16,8 +16,8 @@
 
 namespace facet {
 
-/// Q8_0, and Q4_0 without importance, give the bytes of ggml's reference encoder. Q8_0 has no use
-/// for importance: its error is below what a choice of scale could win.
+/// Q8_0, and Q4_0 without importance, give the bytes of ggml's reference encoder. Q8_0 has no
+/// search and ignores importance.
 void EncodeQ8_0(const float* values, const float* importance, int64_t n, std::byte* blocks);
 void EncodeQ4_0(const float* values, const float* importance, int64_t n, std::byte* blocks);
 void EncodeQ4_1(const float* values, const float* importance, int64_t n, std::byte* blocks);

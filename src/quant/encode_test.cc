@@ -37,7 +37,10 @@ std::vector<float> Golden(const std::string& name) {
   EXPECT_TRUE(file.ok());
   const auto* view = file.ok() ? file->Find(name) : nullptr;
   EXPECT_NE(view, nullptr) << name;
-  std::vector<float> values(view != nullptr ? view->data.size() / sizeof(float) : 0);
+  if (view == nullptr) {
+    return {};
+  }
+  std::vector<float> values(view->data.size() / sizeof(float));
   std::memcpy(values.data(), view->data.data(), values.size() * sizeof(float));
   return values;
 }

@@ -14,7 +14,8 @@ namespace {
 constexpr float kSmallest = 1e-15f;
 
 // The scales with which a search rounds: 1 / factor times the one at which the values just fill the
-// levels, for factors from first to last. Wider or denser ones win less than a hundredth.
+// levels, for factors from first to last. Wider or denser ones win about a hundredth
+// of the error at most.
 struct Factors {
   float first;
   float step;
