@@ -1,28 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
 // `facet inspect`: what a model holds and what it needs. Collected as JSON once; the text for
-// people is written from it.
+// people is written from it. Any file of tensors is shown, also one that Facet does not run.
 #include <unistd.h>
+
+#include <optional>
 
 #include "app/commands.h"
 #include "app/inspection.h"
+#include "app/inspection_check.h"
+#include "app/inspection_diff.h"
+#include "app/inspection_text.h"
 #include "app/loaded_model.h"
+#include "app/progress.h"
 #include "app/terminal.h"
+#include "compute/cpu.h"
+#include "compute/thread_pool.h"
+#include "model/weights.h"
 
 namespace facet {
+namespace {
+
+/// Adds what is known of the model, and why it does not run, if it does not.
+void InspectModel(const std::string& path, Json* inspection) {
+  const auto model = LoadedModel::Load(path);
+  if (!model.ok()) {
+    inspection->Set("refused", model.error().Message());
+    return;
+  }
+  AddModel(**model, inspection);
+  const auto weights = BindWeights((*model)->checkpoint());
+  inspection->Set("refused", weights.ok() ? Json() : Json(weights.error().Message()));
+}
+
+/// Runs a scan of the tensors under a progress line.
+template <typename Scan>
+Json WithProgress(const char* what, Scan scan) {
+  ThreadPool pool(DefaultThreads());
+  ProgressLine line(what);
+  return scan(&pool, [&line](uint64_t done, uint64_t total) { line.Update(done, total); });
+}
+
+}  // namespace
 
 int RunInspect(const Options& options) {
   if (!options.model.empty() && !options.words.empty() && options.words[0] != options.model) {
     return Fail(Refuse("facet inspect", "a model with -m and one without", "one model"),
                 kExitFailed);
   }
-  const auto model = LoadedModel::Load(options.words.empty() ? options.model : options.words[0]);
-  if (!model.ok()) {
-    return Fail(model.error(), kExitModelRefused);
+  const std::string path = options.words.empty() ? options.model : options.words[0];
+  const auto source = InspectionSource::Open(path);
+  if (!source.ok()) {
+    return Fail(source.error(), kExitModelRefused);
   }
-  const Json inspection = Inspect(**model);
+  std::optional<InspectionSource> other;
+  if (!options.diff.empty()) {
+    auto opened = InspectionSource::Open(options.diff);
+    if (!opened.ok()) {
+      return Fail(opened.error(), kExitModelRefused);
+    }
+    other = *std::move(opened);
+  }
+  Json inspection = Inspect(*source);
+  InspectModel(path, &inspection);
+  if (options.tensors) {
+    AddTensors(*source, &inspection);
+  }
+  if (options.check) {
+    inspection.Set("check", WithProgress("reading", [&](ThreadPool* pool, const auto& progress) {
+                     return CheckValues(*source, pool, progress);
+                   }));
+  }
+  if (other.has_value()) {
+    inspection.Set("diff", WithProgress("comparing", [&](ThreadPool* pool, const auto& progress) {
+                     return DiffSources(*source, *other, pool, progress);
+                   }));
+  }
   const std::string out = options.json ? inspection.Dump(2) + "\n" : ShowInspection(inspection);
   const Status status = WriteAll(STDOUT_FILENO, out, "standard output");
-  return status.ok() ? kExitDone : Fail(status.error(), kExitFailed);
+  if (!status.ok()) {
+    return Fail(status.error(), kExitFailed);
+  }
+  const bool is_faulty = HasBadValues(inspection["check"]) || HasDifferences(inspection["diff"]);
+  return is_faulty ? kExitFailed : kExitDone;
 }
 
 }  // namespace facet

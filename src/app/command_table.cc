@@ -66,17 +66,18 @@ std::vector<CommandSpec> MakingFiles() {
        .name = "inspect",
        .usage = "[OPTIONS] [MODEL]",
        .summary = "show what a model file holds and what it needs",
-       .text = "Shows the model's layers, tensor types, tokenizer, chat template, sampling "
-               "defaults, and the memory that "
-               "keys and values take for several context lengths. With --tensors, --check or --diff "
-               "only the file's facts and that. "
-               "Any GGUF or safetensors file is shown, also one that Facet does not run (a drafter, a "
-               "projector): then it says why, and the exit code is 0 all the same. It is 2 for a file "
-               "that cannot be read.",
+       .text =
+           "Shows the model's layers, tensor types, tokenizer, chat template, sampling defaults, "
+           "and "
+           "the memory that keys and values take for several context lengths. With --tensors, "
+           "--check "
+           "or --diff only the file's facts and that. Any GGUF or safetensors file is shown, also "
+           "one "
+           "that Facet does not run (a drafter, a projector), with the reason. The exit code is 2 "
+           "only for a file that cannot be read.",
        .examples = {{"facet inspect gemma-4-E2B-it-Q4_K_M.gguf", "for people"},
                     {"facet inspect --json MODEL | jq .kv_memory", "for programs"},
-                    {"facet inspect --check MODEL", "whether a download is sound"},
-                    {"facet inspect --diff e2b-q4_0.gguf e2b-bf16.gguf", "what quantising changed"}},
+                    {"facet inspect --diff q4_0.gguf bf16.gguf", "what quantising changed"}},
        .max_words = 1,
        .wanted = "one model"},
       {.id = kConvert,
@@ -128,13 +129,11 @@ std::vector<CommandSpec> MakingFiles() {
        .summary = "make a checkpoint of real shape with random weights, for measurements",
        .text =
            "The file loads and runs like the real one and answers nonsense. Its speed and memory "
-           "are those of the real one. Tensors have the types that facet quantize gives them; "
-           "without --type that is q4_0. Of e2b:N the layers are the first N of the whole model, so "
-           "with N up to 15 none share keys and values. A tokenizer with fewer tokens than the "
-           "model's 262144 is filled up.",
+           "are those of the real one. Tensors have the types that facet quantize gives them (q4_0 "
+           "without --type). e2b:N has the first N layers of the whole model, at least those up to "
+           "the first full one. A tokenizer with fewer than 262144 tokens is filled up.",
        .examples = {{"facet synth --shape e2b --type q4_0 e2b.gguf", "all layers of the E2B"},
-                    {"facet synth --shape 26b-a4b:6 --type q4_k_m moe.gguf",
-                     "six layers of a large one"},
+                    {"facet synth --shape 26b-a4b:6 moe.gguf", "six layers of a large one"},
                     {"facet synth --shape e2b --drafter e2b-drafter.gguf", "its drafter"}},
        .min_words = 1,
        .max_words = 1,

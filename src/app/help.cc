@@ -41,8 +41,15 @@ constexpr std::string_view kFormats =
 `parse_special`: whether control tokens in it count) and their `tokens`; each `token` its id and its `bytes` in
 hexadecimal; `finish` as above.
 
-**`facet inspect --json`**: `model`, `layers`, `tensor_types`, `tokenizer`, `chat_template`, `sampling`, `kv_memory`
-(bytes per context length and type; null where a type does not suit the model), `compute`.
+**`facet inspect --json`**: of any file `file`, `tensor_types` (with the `share` of the bytes) and `refused` (why Facet
+does not run it, else null); of a text model also `model`, `layers`, `tokenizer`, `chat_template`, `sampling`,
+`kv_memory` (bytes per context length and type; null where a type does not suit the model), `compute`. `--tensors` adds
+`metadata` (`key`, `type`, `value`; of an array the `count` and at most the first 1024 elements) and `tensors` (`name`,
+`source_name`, `shape` with the slowest axis first, `type`, `bytes`, `file` from 0, `offset` in it). `--check` adds
+`check`: `values` (read), `nan`, `infinite`, `zero_rows`, the first 20 `findings` (`tensor`, `row`, `column`, `value`),
+`zeros` (`tensor`, `rows`, `of`, `first`) and `unread` types. `--diff` adds `diff`: `this` and `other`, `metadata`
+(`key`, `here`, `there`, `index` in arrays; null for files of different kinds), `tensors` (`name`, `here`, `there`,
+`max_difference`, `relative_difference`) and `same_tensors`.
 
 **`/save`** writes one object: `format` (`"facet-chat"`), `version` (1), `system`, `think`, and `messages`, in turn
 `{"role": "user", "content": ...}` and `{"role": "assistant", "content": ...}`.

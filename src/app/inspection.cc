@@ -4,20 +4,37 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
+#include <utility>
 
-#include "app/progress.h"
-#include "app/text_width.h"
+#include "app/inspection_values.h"
 #include "compute/cpu.h"
 #include "model/model.h"
-#include "model/weights.h"
 
 namespace facet {
 namespace {
 
-constexpr std::array<KvType, 4> kKvTypes = {KvType::kF32, KvType::kF16, KvType::kBf16,
-                                            KvType::kQ8_0};
+/// Elements of an array of the metadata that are listed; all are counted.
+constexpr size_t kMaxItems = 1024;
+
+int64_t ParametersOf(const InspectionSource& source) {
+  int64_t n = 0;
+  for (const SourceTensor& tensor : source.tensors()) {
+    n += tensor.n_elements();
+  }
+  return n;
+}
+
+Json InspectFile(const InspectionSource& source) {
+  return Json::MakeObject({{"path", source.path()},
+                           {"format", source.format()},
+                           {"files", static_cast<int64_t>(source.n_files())},
+                           {"bytes", source.n_bytes()},
+                           {"name", source.TextOf("general.name")},
+                           {"architecture", source.TextOf("general.architecture")},
+                           {"tensors", static_cast<int64_t>(source.tensors().size())},
+                           {"parameters", ParametersOf(source)}});
+}
 
 Json InspectModel(const Checkpoint& checkpoint) {
   const Config& config = checkpoint.config();
@@ -68,16 +85,22 @@ Json InspectLayers(const Config& config) {
   return layers;
 }
 
-Json InspectTensorTypes(const Checkpoint& checkpoint) {
+Json InspectTensorTypes(const InspectionSource& source) {
   std::map<std::string_view, std::pair<int64_t, int64_t>> types;  // name -> count, bytes
-  for (const CheckpointTensor& tensor : checkpoint.tensors()) {
-    auto& [n_tensors, n_bytes] = types[InfoOf(tensor.type).name];
+  int64_t n_all_bytes = 0;
+  for (const SourceTensor& tensor : source.tensors()) {
+    const auto n_bytes = static_cast<int64_t>(tensor.data.size());
+    auto& [n_tensors, n_type_bytes] = types[InfoOf(tensor.type).name];
     ++n_tensors;
-    n_bytes += static_cast<int64_t>(tensor.data.size());
+    n_type_bytes += n_bytes;
+    n_all_bytes += n_bytes;
   }
   Json all = Json(Json::Array());
   for (const auto& [name, sums] : types) {
-    all.Append(Json::MakeObject({{"type", name}, {"tensors", sums.first}, {"bytes", sums.second}}));
+    const double share =
+        static_cast<double>(sums.second) / static_cast<double>(std::max<int64_t>(1, n_all_bytes));
+    all.Append(Json::MakeObject(
+        {{"type", name}, {"tensors", sums.first}, {"bytes", sums.second}, {"share", share}}));
   }
   return all;
 }
@@ -140,7 +163,7 @@ Json InspectKvMemory(const Config& config) {
   Json rows = Json(Json::Array());
   for (const int n_context : lengths) {
     Json row = Json::MakeObject({{"context", n_context}});
-    for (const KvType type : kKvTypes) {
+    for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBf16, KvType::kQ8_0}) {
       RunnerOptions options;
       options.n_context = n_context;
       options.kv_type = type;
@@ -162,152 +185,54 @@ Json InspectCompute() {
                            {"threads", DefaultThreads()}});
 }
 
-std::string Shown(const Json& text) { return ShownText(text.as_string()); }
-
-/// 2964448 -> "2,964,448"
-std::string Grouped(int64_t value) {
-  std::string digits = fmt::format("{}", value);
-  for (size_t pos = digits.size(); pos > 3;) {
-    pos -= 3;
-    digits.insert(pos, ",");
-  }
-  return digits;
-}
-
-std::string ShowModel(const Json& model) {
-  std::string out =
-      fmt::format("{}{}\n", Shown(model["name"]),
-                  model["size"].as_string().empty() ? "" : ", size " + Shown(model["size"]));
-  const auto line = [&out](std::string_view name, const std::string& text) {
-    out += fmt::format("  {:<14}{}\n", name, text);
-  };
-  line("file", fmt::format("{}, {}, {} file{}, {}", Shown(model["path"]), Shown(model["format"]),
-                           model["files"].as_int(), model["files"].as_int() == 1 ? "" : "s",
-                           ShownBytes(model["bytes"].as_double())));
-  line("parameters", Grouped(model["parameters"].as_int()));
-  line("weights read",
-       fmt::format("{} per token", ShownBytes(model["bytes_per_token"].as_double())));
-  line("context", fmt::format("{} positions, sliding window {}", model["context"].as_int(),
-                              model["sliding_window"].as_int()));
-  line("width", fmt::format("{}, {} heads, vocabulary {}", model["width"].as_int(),
-                            model["heads"].as_int(), model["vocabulary"].as_int()));
-  if (model["per_layer_width"].as_int() > 0) {
-    line("per layer", fmt::format("embeddings of {}", model["per_layer_width"].as_int()));
-  }
-  if (model["experts"].as_int() > 0) {
-    line("experts", fmt::format("{} of {}, width {}", model["experts_used"].as_int(),
-                                model["experts"].as_int(), model["expert_width"].as_int()));
-  }
-  return out;
-}
-
-std::string ShowLayers(const Json& layers) {
-  std::string out = "\nLayers\n   #  kind     heads  kv heads  head size     ff  keys and values\n";
-  for (const Json& layer : layers.items()) {
-    const bool is_own = layer["kv_layer"].as_int() == layer["index"].as_int();
-    std::string source = is_own ? "own" : fmt::format("of layer {}", layer["kv_layer"].as_int());
-    source += layer["v_is_k"].as_bool() ? ", V is K" : "";
-    out += fmt::format("{:>4}  {:<8} {:>5}  {:>8}  {:>9}  {:>5}  {}\n", layer["index"].as_int(),
-                       Shown(layer["kind"]), layer["heads"].as_int(), layer["kv_heads"].as_int(),
-                       layer["head_size"].as_int(), layer["ff"].as_int(), source);
-  }
-  return out;
-}
-
-std::string ShowTokens(const Json& tokens) {
-  std::string out;
-  for (const Json& token : tokens.items()) {
-    out +=
-        fmt::format("{}{} {}", out.empty() ? "" : ", ", token["id"].as_int(), Shown(token["text"]));
-  }
-  return out;
-}
-
-std::string ShowTokenizer(const Json& tokenizer) {
-  constexpr size_t kMaxShown = 32;
-  const size_t n_special = tokenizer["special"].items().size();
-  std::string out = fmt::format("\nTokenizer\n  {} tokens, {} merges, {} special; bos {}, eos {}\n",
-                                tokenizer["tokens"].as_int(), tokenizer["merges"].as_int(),
-                                n_special, tokenizer["bos"].as_int(), tokenizer["eos"].as_int());
-  out += fmt::format("  replies end at: {}\n", ShowTokens(tokenizer["end"]));
-  if (tokenizer["suppressed"].as_int() > 0) {
-    out += fmt::format("  never drawn: {} tokens\n", tokenizer["suppressed"].as_int());
-  }
-  if (n_special <= kMaxShown) {
-    out += fmt::format("  special: {}\n", ShowTokens(tokenizer["special"]));
-  }
-  return out;
-}
-
-std::string ShowTemplate(const Json& chat_template) {
-  std::string knows;
-  for (const std::string_view trait :
-       {"thinking", "tools", "tool_role", "tool_responses", "system_parts"}) {
-    if (chat_template[trait].as_bool()) {
-      knows += fmt::format("{}{}", knows.empty() ? "" : ", ", trait);
-    }
-  }
-  std::string out =
-      fmt::format("\nChat template\n  {}, {} bytes; knows: {}\n", Shown(chat_template["source"]),
-                  chat_template["bytes"].as_int(), knows.empty() ? "none of the extras" : knows);
-  for (const Json& finding : chat_template["findings"].items()) {
-    out += fmt::format("  line {}, column {}: {}\n", finding["line"].as_int(),
-                       finding["column"].as_int(), Shown(finding["text"]));
-  }
-  return out;
-}
-
-std::string ShowKvMemory(const Json& rows) {
-  std::string out = "\nMemory for keys and values\n   context";
-  for (const KvType type : kKvTypes) {
-    out += fmt::format("  {:>9}", NameOf(type));
-  }
-  for (const Json& row : rows.items()) {
-    out += fmt::format("\n  {:>8}", row["context"].as_int());
-    for (const KvType type : kKvTypes) {
-      const Json& n_bytes = row[NameOf(type)];
-      out += fmt::format("  {:>9}", n_bytes.is_null() ? "-" : ShownBytes(n_bytes.as_double()));
-    }
-  }
-  return out + "\n";
-}
-
 }  // namespace
 
-Json Inspect(const LoadedModel& model) {
-  const Checkpoint& checkpoint = model.checkpoint();
-  const GenerationDefaults& defaults = checkpoint.defaults();
+Json Inspect(const InspectionSource& source) {
   return Json::MakeObject(
-      {{"model", InspectModel(checkpoint)},
-       {"layers", InspectLayers(checkpoint.config())},
-       {"tensor_types", InspectTensorTypes(checkpoint)},
-       {"tokenizer", InspectTokenizer(model)},
-       {"chat_template", InspectTemplate(model)},
-       {"sampling", Json::MakeObject({{"temperature", static_cast<double>(defaults.temperature)},
-                                      {"top_k", defaults.top_k},
-                                      {"top_p", static_cast<double>(defaults.top_p)}})},
-       {"kv_memory", InspectKvMemory(checkpoint.config())},
-       {"compute", InspectCompute()}});
+      {{"file", InspectFile(source)}, {"tensor_types", InspectTensorTypes(source)}});
 }
 
-std::string ShowInspection(const Json& inspection) {
-  std::string out =
-      ShowModel(inspection["model"]) + ShowLayers(inspection["layers"]) + "\nTensors\n";
-  for (const Json& type : inspection["tensor_types"].items()) {
-    out += fmt::format("  {:<8}  {:>5}  {:>9}\n", Shown(type["type"]), type["tensors"].as_int(),
-                       ShownBytes(type["bytes"].as_double()));
+void AddModel(const LoadedModel& model, Json* inspection) {
+  const Checkpoint& checkpoint = model.checkpoint();
+  const GenerationDefaults& defaults = checkpoint.defaults();
+  inspection->Set("model", InspectModel(checkpoint));
+  inspection->Set("layers", InspectLayers(checkpoint.config()));
+  inspection->Set("tokenizer", InspectTokenizer(model));
+  inspection->Set("chat_template", InspectTemplate(model));
+  inspection->Set("sampling",
+                  Json::MakeObject({{"temperature", static_cast<double>(defaults.temperature)},
+                                    {"top_k", defaults.top_k},
+                                    {"top_p", static_cast<double>(defaults.top_p)}}));
+  inspection->Set("kv_memory", InspectKvMemory(checkpoint.config()));
+  inspection->Set("compute", InspectCompute());
+}
+
+void AddTensors(const InspectionSource& source, Json* inspection) {
+  Json metadata = Json(Json::Array());
+  for (const auto& [key, value] : source.metadata().entries()) {
+    Json entry = Json::MakeObject({{"key", key}, {"type", TypeText(value)}});
+    if (value.is_array()) {
+      entry.Set("count", static_cast<int64_t>(value.array_size()));
+    }
+    entry.Set("value", ValueJson(value, kMaxItems));
+    metadata.Append(std::move(entry));
   }
-  out += ShowTokenizer(inspection["tokenizer"]) + ShowTemplate(inspection["chat_template"]);
-  const Json& sampling = inspection["sampling"];
-  out += fmt::format("\nSampling\n  temperature {:.4g}, top-k {}, top-p {:.4g}\n",
-                     sampling["temperature"].as_double(), sampling["top_k"].as_int(),
-                     sampling["top_p"].as_double());
-  out += ShowKvMemory(inspection["kv_memory"]) + "\nInstruction sets\n ";
-  for (const Json& isa : inspection["compute"]["supported"].items()) {
-    out += fmt::format(" {}{}", isa.as_string(),
-                       isa == inspection["compute"]["isa"] ? " (in use)" : "");
+  Json tensors = Json(Json::Array());
+  for (const SourceTensor& tensor : source.tensors()) {
+    Json shape = Json(Json::Array());
+    for (const int64_t d : tensor.shape) {
+      shape.Append(d);
+    }
+    tensors.Append(Json::MakeObject({{"name", tensor.name},
+                                     {"source_name", tensor.source_name},
+                                     {"shape", std::move(shape)},
+                                     {"type", InfoOf(tensor.type).name},
+                                     {"bytes", static_cast<int64_t>(tensor.data.size())},
+                                     {"file", static_cast<int64_t>(tensor.shard)},
+                                     {"offset", tensor.offset}}));
   }
-  return out + "\n";
+  inspection->Set("metadata", std::move(metadata));
+  inspection->Set("tensors", std::move(tensors));
 }
 
 }  // namespace facet

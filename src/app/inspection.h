@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything `facet inspect` knows of a model, as data, and as text for people. Nothing is computed
-// with the weights.
+// Everything `facet inspect` knows of a file of tensors, and of a model where it is one, as data.
+// Nothing is computed with the weights.
 #pragma once
 
-#include <string>
-
+#include "app/inspection_source.h"
 #include "app/loaded_model.h"
 #include "base/json.h"
 
 namespace facet {
 
-/// Members: model, layers, tensor_types, tokenizer, chat_template, sampling, kv_memory, compute
-/// (docs/usage.md).
-Json Inspect(const LoadedModel& model);
+/// Of any file. Members: file, tensor_types (docs/usage.md).
+Json Inspect(const InspectionSource& source);
 
-/// The same as tables. Names from the file are made harmless for a terminal.
-std::string ShowInspection(const Json& inspection);
+/// Adds what a text model has besides: model, layers, tokenizer, chat_template, sampling,
+/// kv_memory, compute.
+void AddModel(const LoadedModel& model, Json* inspection);
+
+/// Adds the members metadata (of an array at most the first 1024 elements) and tensors.
+void AddTensors(const InspectionSource& source, Json* inspection);
 
 }  // namespace facet

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "app/inspection_text.h"
+
 namespace facet {
 namespace {
 
@@ -11,7 +13,10 @@ TEST(Inspect, TellsTheLayersOfTheEmbeddedModel) {
   const auto model = LoadedModel::Load("");
   ::testing::internal::GetCapturedStderr();
   ASSERT_TRUE(model.ok()) << model.error().Message();
-  const Json inspection = Inspect(**model);
+  const auto source = InspectionSource::Open("");
+  ASSERT_TRUE(source.ok()) << source.error().Message();
+  Json inspection = Inspect(*source);
+  AddModel(**model, &inspection);
   EXPECT_EQ(inspection["model"]["vocabulary"].as_int(), 2048);
   EXPECT_EQ(inspection["model"]["parameters"].as_int(), 2964490);
   ASSERT_EQ(inspection["layers"].items().size(), 10U);
