@@ -21,10 +21,10 @@ void MatMulUnpackedAvx2(const MatMulTask& task, int64_t begin, int64_t end);
 
 namespace {
 
-constexpr int kRows = 8;    // weight rows of a group
-constexpr int kBlock = 32;  // values that share an activation scale
-constexpr int kQuads = 8;   // groups of 4 values in a block
-constexpr int kPanelBlock = kRows * kBlock;
+inline constexpr int kRows = 8;    // weight rows of a group
+inline constexpr int kBlock = 32;  // values that share an activation scale
+inline constexpr int kQuads = 8;   // groups of 4 values in a block
+inline constexpr int kPanelBlock = kRows * kBlock;
 
 inline __m256i Load256(const void* data) {
   return _mm256_loadu_si256(static_cast<const __m256i*>(data));
