@@ -234,14 +234,19 @@ constexpr Field kFields[] = {
     Both<Ignore>("user"),
 };
 
+const Field* FindField(std::string_view name) {
+  const auto* field = std::find_if(std::begin(kFields), std::end(kFields),
+                                   [name](const Field& f) { return f.name == name; });
+  return field == std::end(kFields) ? nullptr : field;
+}
+
 Status ReadFields(const Json& object, Form form, BatchRequest* request) {
   for (const auto& [name, value] : object.members()) {
     const std::string where = form == Form::kOwn ? name : "body." + name;
-    const auto* field = std::find_if(std::begin(kFields), std::end(kFields),
-                                     [&name](const Field& f) { return f.name == name; });
-    const Reader reader = field == std::end(kFields) ? nullptr
-                          : form == Form::kOwn       ? field->own
-                                                     : field->open_ai;
+    const Field* field = FindField(name);
+    const Reader reader = field == nullptr     ? nullptr
+                          : form == Form::kOwn ? field->own
+                                               : field->open_ai;
     if (reader == nullptr) {
       return Refuse(where, "an unknown field", "none of this name (docs/batch.md lists them)");
     }

@@ -189,7 +189,7 @@ Status BatchRun::TakeLine(const LineReader::Line& line) {
 
 /// An error is one of the line.
 Status BatchRun::Submit(const Json& json, const BatchKey& key) {
-  FACET_ASSIGN(BatchRequest line, ReadBatchRequest(json, key, options_));
+  FACET_ASSIGN(const BatchRequest line, ReadBatchRequest(json, key, options_));
   FACET_ASSIGN(std::vector<int> tokens, PromptOf(line));
   // 32 bits, as those that are chosen for a single reply.
   const uint64_t seed = line.options.seed.value_or(
@@ -198,8 +198,7 @@ Status BatchRun::Submit(const Json& json, const BatchKey& key) {
   request.id = static_cast<uint64_t>(key.line);
   Running running{key, ReplyReader(model_.vocab(), request.prompt, line.options.raw), {}};
   running.reply.seed = seed;
-  running.reply.model =
-      line.model.empty() ? model_.checkpoint().config().name : std::move(line.model);
+  running.reply.model = line.model.empty() ? model_.checkpoint().config().name : line.model;
   const uint64_t id = request.id;
   FACET_RETURN_IF_ERROR(
       engine_->Submit(std::move(request), [this](const Event& event) { events_.Push(event); }));

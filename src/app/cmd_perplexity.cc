@@ -162,7 +162,7 @@ class TextScorer {
     }
     const auto n_vocab = static_cast<size_t>(scorer_->runner->n_vocab());
     for (int n = 0; n < n_logits; ++n) {
-      const int token = tokens[static_cast<size_t>(begin + n + 1)];
+      const int token = tokens[static_cast<size_t>(begin) + static_cast<size_t>(n) + 1];
       const size_t at = static_cast<size_t>(n) * n_vocab;
       FACET_RETURN_IF_ERROR(Score(logits.subspan(at, n_vocab),
                                   base_ == nullptr ? base_logits : base_logits.subspan(at, n_vocab),
