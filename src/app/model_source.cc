@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "app/model_folder.h"
 #include "app/progress.h"
 #include "app/terminal.h"
 #include "base/file.h"
@@ -101,6 +102,20 @@ Status CheckDigest(const std::string& path, const std::string& sha256) {
   Sha256 hash;
   hash.Add(file.bytes());
   return hash.Hex() == sha256 ? Status() : Refuse(path, "sha256 " + hash.Hex(), sha256);
+}
+
+/// The model's path, with a line about what else is there.
+Result<std::string> ModelOfFolder(const std::string& path) {
+  FACET_ASSIGN(const ModelFolder folder, LookInFolder(path));
+  std::string note = fmt::format("{}: using {}", path, FileNameOf(folder.model));
+  for (const auto& [what, file] :
+       {std::pair("projector", folder.projector), std::pair("drafter", folder.drafter)}) {
+    if (!file.empty()) {
+      note += fmt::format("; the {} {} is not used by this version", what, FileNameOf(file));
+    }
+  }
+  Note(note);
+  return folder.model;
 }
 
 }  // namespace
@@ -309,6 +324,9 @@ Status ResolveModelNames(const Environment& environment, Options* options) {
     texts.push_back(options->words.data());
   }
   for (std::string* text : texts) {
+    if (IsModelFolder(*text)) {
+      FACET_ASSIGN(*text, ModelOfFolder(*text));
+    }
     if (!IsModelName(*text)) {
       continue;
     }

@@ -77,7 +77,7 @@ class ModelSource {
 };
 
 /// Replaces every name among the options that the command takes a model from by the path of the
-/// model, which is downloaded if need be.
+/// model, which is downloaded if need be, and every folder of GGUF files by the model in it.
 Status ResolveModelNames(const Environment& environment, Options* options);
 
 }  // namespace facet
