@@ -86,7 +86,7 @@ class WeightMaker {
  private:
   // A unit is a whole number of blocks of every type.
   static constexpr int64_t kUnitElements = 256;
-  static constexpr uint64_t kUnits = 4096;
+  static constexpr uint64_t kUnits = 1024;
   static constexpr uint64_t kUnitsPerPiece = 4;
   static constexpr size_t kPartBytes = size_t{1} << 20;
 
