@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/utf8.h"
 #include "cli/process.h"
 #include "support/testing.h"
 
@@ -42,11 +43,11 @@ void ExpectLines(const std::string& text, const std::vector<std::string>& lines)
   }
 }
 
-size_t LongestLine(const std::string& text) {
+size_t LongestLine(const std::string& text) {  // in characters
   std::istringstream stream(text);
   size_t longest = 0;
   for (std::string line; std::getline(stream, line);) {
-    longest = std::max(longest, line.size());
+    longest = std::max(longest, CountCodePoints(line));
   }
   return longest;
 }
@@ -91,7 +92,7 @@ TEST(Inspect, ListsTensorsAndMetadata) {
                "  float32    general.sampling.top_p = 0.95",
                "  [bool]     gemma4-assistant.attention.sliding_window_pattern = [4] true, tru...",
                "  blk.3.attn_q.weight                256x32  Q4_0     4.61 kB       194304"});
-  EXPECT_LE(LongestLine(text.out.substr(text.out.find("\nMetadata\n"))), 82U);  // "▁" has 3 bytes
+  EXPECT_LE(LongestLine(text.out.substr(text.out.find("\nMetadata\n"))), 80U);
 }
 
 TEST(Inspect, ShowsFilesThatAreNoTextModel) {
