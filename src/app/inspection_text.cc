@@ -16,7 +16,7 @@ namespace facet {
 namespace {
 
 constexpr int kColumns = 80;
-constexpr int kMinValueColumns = 16;
+constexpr int kMinValueColumns = 12;
 
 std::string Shown(const Json& text) { return ShownText(text.as_string()); }
 

@@ -90,7 +90,7 @@ TEST(Inspect, ListsTensorsAndMetadata) {
   ExpectLines(text.out,
               {"  uint32     gemma4-assistant.embedding_length_out = 64",
                "  float32    general.sampling.top_p = 0.95",
-               "  [bool]     gemma4-assistant.attention.sliding_window_pattern = [4] true, tru...",
+               "  [bool]     gemma4-assistant.attention.sliding_window_pattern = [4] true, tr...",
                "  blk.3.attn_q.weight                256x32  Q4_0     4.61 kB       194304"});
   EXPECT_LE(LongestLine(text.out.substr(text.out.find("\nMetadata\n"))), 80U);
 }
