@@ -12,7 +12,6 @@
 #include <optional>
 #include <utility>
 
-#include "base/check.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "compute/thread_pool.h"
