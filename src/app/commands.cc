@@ -54,6 +54,9 @@ int RunProgram(std::span<const std::string> arguments, const Environment& enviro
   if (const Status status = ResolveModelNames(environment, &*options); !status.ok()) {
     return Fail(status.error(), kExitFailed);
   }
+  if (const Status status = ResolveModelFolders(&*options); !status.ok()) {
+    return Fail(status.error(), kExitModelRefused);
+  }
   switch (options->command) {
     case Command::kRun:
       return RunRun(*options);

@@ -74,14 +74,17 @@ Result<ModelFolder> LookInFolder(const std::string& folder) {
     }
   }
   if (found.model.empty()) {
-    return Refuse(folder, "neither config.json nor a Gemma 4 model among its .gguf files",
-                  "a Hugging Face directory, or a folder with one model");
+    return Refuse(folder, "no Gemma 4 model among its .gguf files", "a folder with one");
   }
   return found;
 }
 
 bool IsModelFolder(const std::string& path) {
-  return IsDirectory(path) && !FileExists(path + "/config.json");
+  if (!IsDirectory(path) || FileExists(path + "/config.json")) {
+    return false;
+  }
+  const auto files = ListFiles(path);
+  return !files.ok() || !files->empty();
 }
 
 }  // namespace facet

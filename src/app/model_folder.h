@@ -15,11 +15,11 @@ struct ModelFolder {
   std::string drafter;    ///< empty: none
 };
 
-/// Looks at the .gguf files of a folder (not below it). Refused: no model, or several of a kind,
+/// Looks at the .gguf files of a folder, not below it. Refused: no model, or several of a kind,
 /// with their names; a file that cannot be read is refused with its own error.
 Result<ModelFolder> LookInFolder(const std::string& folder);
 
-/// Whether `path` is a folder of files rather than a Hugging Face directory.
+/// Whether `path` is a folder with .gguf files, and no Hugging Face directory.
 bool IsModelFolder(const std::string& path);
 
 }  // namespace facet

@@ -52,9 +52,10 @@ TEST_F(FolderTest, LaterPartsAreNoModelsOfTheirOwn) {
 }
 
 TEST_F(FolderTest, RefusesNoneAndSeveral) {
-  EXPECT_EQ(ErrorText(),
-            "DIR: neither config.json nor a Gemma 4 model among its .gguf files, wanted a Hugging "
-            "Face directory, or a folder with one model");
+  EXPECT_FALSE(IsModelFolder(folder_));
+  Write("p.gguf", "clip");
+  EXPECT_TRUE(IsModelFolder(folder_));
+  EXPECT_EQ(ErrorText(), "DIR: no Gemma 4 model among its .gguf files, wanted a folder with one");
   Write("a.gguf", "gemma4");
   Write("b.gguf", "gemma4");
   EXPECT_EQ(ErrorText(),

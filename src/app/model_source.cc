@@ -104,6 +104,27 @@ Status CheckDigest(const std::string& path, const std::string& sha256) {
   return hash.Hex() == sha256 ? Status() : Refuse(path, "sha256 " + hash.Hex(), sha256);
 }
 
+/// The texts by which the command is told a model.
+std::vector<std::string*> ModelTexts(Options* options) {
+  constexpr std::array<std::string_view, 4> kModelOptions = {"--model", "--against", "--diff",
+                                                             "--vocab"};
+  std::vector<std::string*> texts;
+  for (const OptionSpec& spec : OptionTable()) {
+    const bool names_model =
+        std::find(kModelOptions.begin(), kModelOptions.end(), spec.name) != kModelOptions.end();
+    if (names_model && spec.IsFor(options->command)) {
+      texts.push_back(&(options->*std::get<std::string Options::*>(spec.target)));
+    }
+  }
+  const Command command = options->command;
+  const bool has_model_word =
+      command == Command::kInspect || command == Command::kConvert || command == Command::kQuantize;
+  if (has_model_word && !options->words.empty()) {
+    texts.push_back(options->words.data());
+  }
+  return texts;
+}
+
 /// The model's path, with a line about what else is there.
 Result<std::string> ModelOfFolder(const std::string& path) {
   FACET_ASSIGN(const ModelFolder folder, LookInFolder(path));
@@ -307,32 +328,21 @@ Result<std::string> ModelSource::Pull(const PullRequest& request) const {
 }
 
 Status ResolveModelNames(const Environment& environment, Options* options) {
-  constexpr std::array<std::string_view, 4> kModelOptions = {"--model", "--against", "--diff",
-                                                             "--vocab"};
-  std::vector<std::string*> texts;
-  for (const OptionSpec& spec : OptionTable()) {
-    const bool names_model =
-        std::find(kModelOptions.begin(), kModelOptions.end(), spec.name) != kModelOptions.end();
-    if (names_model && spec.IsFor(options->command)) {
-      texts.push_back(&(options->*std::get<std::string Options::*>(spec.target)));
+  for (std::string* text : ModelTexts(options)) {
+    if (IsModelName(*text)) {
+      FACET_ASSIGN(const SourceSettings settings, ReadSourceSettings(*options, environment));
+      FACET_ASSIGN(const ModelName name, ParseModelName(*text));
+      FACET_ASSIGN(*text, ModelSource(settings, DefaultSourceHooks()).Pull({.name = name}));
     }
   }
-  const Command command = options->command;
-  const bool has_model_word =
-      command == Command::kInspect || command == Command::kConvert || command == Command::kQuantize;
-  if (has_model_word && !options->words.empty()) {
-    texts.push_back(options->words.data());
-  }
-  for (std::string* text : texts) {
-    if (IsModelFolder(*text)) {
+  return {};
+}
+
+Status ResolveModelFolders(Options* options) {
+  for (std::string* text : ModelTexts(options)) {
+    if (options->command != Command::kConvert && IsModelFolder(*text)) {
       FACET_ASSIGN(*text, ModelOfFolder(*text));
     }
-    if (!IsModelName(*text)) {
-      continue;
-    }
-    FACET_ASSIGN(const SourceSettings settings, ReadSourceSettings(*options, environment));
-    FACET_ASSIGN(const ModelName name, ParseModelName(*text));
-    FACET_ASSIGN(*text, ModelSource(settings, DefaultSourceHooks()).Pull({.name = name}));
   }
   return {};
 }

@@ -76,8 +76,12 @@ class ModelSource {
   SourceHooks hooks_;
 };
 
-/// Replaces every name among the options that the command takes a model from by the path of the
-/// model, which is downloaded if need be, and every folder of GGUF files by the model in it.
+/// Replaces every name among the texts by which the command is told a model by the path of the
+/// model, which is downloaded if need be.
 Status ResolveModelNames(const Environment& environment, Options* options);
+
+/// Replaces every folder of GGUF files (model_folder.h) among them by the model in it, and tells
+/// so. facet convert takes only directories of Hugging Face.
+Status ResolveModelFolders(Options* options);
 
 }  // namespace facet

@@ -36,7 +36,9 @@ TEST(CommandTable, HasEveryCommandOnce) {
     EXPECT_TRUE(names.insert(command.name).second);
     EXPECT_EQ(&SpecOf(command.id), &command);
     for (const Example& example : command.examples) {
-      EXPECT_NE(example.line.find("facet " + std::string(command.name)), std::string_view::npos);
+      const bool is_first = &example == command.examples.data();
+      const std::string wanted = "facet " + (is_first ? std::string(command.name) : "");
+      EXPECT_NE(example.line.find(wanted), std::string_view::npos);
     }
   }
   EXPECT_EQ(names.size(), 11U);

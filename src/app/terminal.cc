@@ -143,6 +143,7 @@ void InstallSignalHandlers() {
   Handle(SIGHUP, OnEnd);
   Handle(SIGWINCH, OnResize);
   Handle(SIGPIPE, SIG_DFL);
+  Handle(SIGXFSZ, SIG_IGN);  // a limit on file sizes is told like a full disk, by the write
 }
 
 InterruptGuard::InterruptGuard() {

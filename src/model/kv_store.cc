@@ -52,9 +52,10 @@ Result<KvPoolPlan> PlanKv(const Config& config, const RunnerOptions& options) {
 
 KvStore::Pool KvStore::MakePool(const KvGroupPlan& group) {
   Pool pool;
-  pool.n_blocks = group.n_layers > 0 ? group.n_blocks : 0;
+  pool.n_blocks = group.n_blocks;
   pool.block_bytes = static_cast<size_t>(group.bytes_per_block);
-  if (pool.n_blocks > 0) {
+  if (group.bytes >
+      0) {  // a group without layers has blocks of no bytes: they only count positions
     pool.memory.reset(
         static_cast<std::byte*>(std::calloc(static_cast<size_t>(pool.n_blocks), pool.block_bytes)));
     FACET_CHECK(pool.memory != nullptr);

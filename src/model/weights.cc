@@ -289,7 +289,7 @@ void BindRope(const Config& c, Binder* binder, Weights* w) {
   w->inverse_frequency_sliding = InverseFrequencies(c.rope_theta_sliding, d_sliding, d_sliding / 2);
   int n_turning = static_cast<int>(c.rope_full_turning * static_cast<float>(d_full) / 2);
   std::vector<float> factors;
-  if (binder->Has("rope_freqs.weight")) {
+  if (d_full > 0 && binder->Has("rope_freqs.weight")) {
     binder->Vector("rope_freqs.weight", d_full / 2, &factors);
     n_turning = static_cast<int>(
         std::find_if(factors.begin(), factors.end(), [](float f) { return f >= kStillFactor; }) -

@@ -248,8 +248,9 @@ TEST(Inspect, RefusesWhatCannotBeRead) {
   ASSERT_TRUE(WriteFile(folder + "/cut.gguf", ReadOrDie(good).substr(0, 90000)).ok());
   EXPECT_EQ(RunFacet({"inspect", folder + "/cut.gguf"}).exit_code, 2);
   EXPECT_EQ(RunFacet({"inspect", "--diff", folder + "/cut.gguf", good}).exit_code, 2);
-  EXPECT_EQ(RunFacet({"inspect", folder}).err,
-            "facet: " + folder +
+  const std::string empty = MakeTempDir();
+  EXPECT_EQ(RunFacet({"inspect", empty}).err,
+            "facet: " + empty +
                 ": no weights, wanted model.safetensors or model.safetensors.index.json\n");
 }
 

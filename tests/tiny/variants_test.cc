@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <functional>
 
@@ -306,6 +307,24 @@ TEST(Variants, ScalesThatNoProductAppliesAreRefused) {
             "scales");
   EXPECT_EQ(error_with("blk.2.ffn_up.scale", {2}),
             "FILE, tensor blk.2.ffn_up.scale: shape [2], wanted [1]");
+}
+
+TEST(Variants, AModelWithoutFullLayersRuns) {
+  const std::string path = Rewrite("dense-keqv-Q4_0.gguf", [](Contents* c) {
+    std::erase_if(c->tensors, [](const Tensor& t) {
+      return t.name.starts_with("blk.") && std::stoi(t.name.substr(4)) >= 5;
+    });
+    gguf::Metadata& metadata = c->metadata;
+    metadata.Set("gemma4.block_count", gguf::Value::U32(5));
+    metadata.Set("gemma4.attention.head_count_kv", gguf::Value::U32(4));
+    metadata.Set("gemma4.attention.sliding_window_pattern",
+                 gguf::Value::Bools(std::vector<bool>(5, true)));
+  });
+  const auto logits = LogitsOf(path);
+  ASSERT_FALSE(logits.empty());
+  for (const std::vector<float>& row : logits) {
+    EXPECT_TRUE(std::all_of(row.begin(), row.end(), [](float x) { return std::isfinite(x); }));
+  }
 }
 
 TEST(Variants, DraftersAreRefusedAsTheMainModel) {
