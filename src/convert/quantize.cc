@@ -194,9 +194,6 @@ Status CheckPaths(const QuantizeOptions& options) {
   if (IsDirectory(options.out)) {
     return Refuse(options.out, "a directory", "the name of a file");
   }
-  if (IsSameFile(options.in, options.out)) {
-    return Refuse(options.out, "the input", "another file");
-  }
   return {};
 }
 
@@ -232,6 +229,11 @@ const std::vector<QuantizedTensor>& Quantization::tensors() const { return state
 Result<Quantization> Quantization::Prepare(const QuantizeOptions& options) {
   FACET_RETURN_IF_ERROR(CheckPaths(options));
   FACET_ASSIGN(gguf::File file, gguf::File::Open(options.in));
+  for (const std::string& path : file.paths()) {
+    if (IsSameFile(path, options.out)) {
+      return Refuse(options.out, "the input", "another file");
+    }
+  }
   FACET_RETURN_IF_ERROR(CheckArchitecture(file.metadata(), options.in));
   FACET_ASSIGN(const QuantizePlan plan,
                PlanQuantization(options.in, OutlinesOf(file), options.choice));

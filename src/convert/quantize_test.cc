@@ -157,6 +157,22 @@ TEST(Quantize, RefusesValuesThatCannotBeWritten) {
   EXPECT_EQ(ErrorOf(options), "no error");
 }
 
+TEST(Quantize, NoPartOfTheInputIsTheOutput) {
+  const std::string prefix = testing::MakeTempDir() + "/m";
+  std::vector<gguf::TensorToWrite> tensors;
+  for (const char* name : {"blk.0.ffn_up.weight", "blk.0.ffn_down.weight"}) {
+    tensors.push_back({name, TensorType::kF32, {1, 32}, gguf::WholeTensor(std::string(128, '\0'))});
+  }
+  gguf::Metadata metadata;
+  metadata.Set("general.architecture", gguf::Value::String("gemma4"));
+  gguf::SplitOptions split;
+  split.max_file_bytes = 1;
+  ASSERT_TRUE(gguf::WriteSplit(prefix, metadata, tensors, split).ok());
+  QuantizeOptions options = To("q8_0", prefix + "-00001-of-00002.gguf");
+  options.out = prefix + "-00002-of-00002.gguf";
+  EXPECT_EQ(ErrorOf(options), options.out + ": the input, wanted another file");
+}
+
 TEST(Quantize, RefusesBeforeAnythingIsWritten) {
   QuantizeOptions options = To("q8_0", SourcePath("models/tiny"));
   EXPECT_EQ(ErrorOf(options),

@@ -143,11 +143,15 @@ class File {
   [[nodiscard]] const TensorView* Find(std::string_view tensor_name) const;
   [[nodiscard]] uint64_t n_bytes() const { return n_bytes_; }  ///< of all files
   [[nodiscard]] size_t n_shards() const { return n_shards_; }
+  [[nodiscard]] const std::vector<std::string>& paths() const {
+    return paths_;
+  }  ///< of all files; empty for bytes in memory
 
  private:
   void Add(Directory directory, std::span<const std::byte> bytes);
   Status AddShard(const std::string& path, int64_t number, int64_t count);
 
+  std::vector<std::string> paths_;
   std::vector<MappedFile> maps_;
   Metadata metadata_;
   std::vector<TensorView> tensors_;

@@ -102,6 +102,7 @@ Status File::AddShard(const std::string& path, int64_t number, int64_t count) {
                   fmt::format("{} as in the first shard", Quoted(Architecture(metadata_))));
   }
   Add(std::move(directory), map.bytes());
+  paths_.push_back(path);
   maps_.push_back(std::move(map));
   return {};
 }
@@ -131,6 +132,7 @@ Result<File> File::Open(const std::string& path) {
   file.metadata_ = std::move(directory.metadata);
   file.n_shards_ = static_cast<size_t>(split.count);
   file.Add(std::move(directory), map.bytes());
+  file.paths_.push_back(path);
   file.maps_.push_back(std::move(map));
   if (split.count > 1) {
     const auto prefix = ShardPrefix(path, split);
