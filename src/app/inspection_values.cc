@@ -98,7 +98,7 @@ std::string ShapeText(const std::vector<int64_t>& shape) {
 
 std::string CutText(std::string_view text, int n_columns) {
   constexpr std::string_view kDots = "...";
-  const std::string shown = ShownText(RepairUtf8(text));
+  std::string shown = ShownText(RepairUtf8(text));
   int width = 0;
   size_t end_with_dots = 0;
   for (size_t pos = 0; pos < shown.size();) {

@@ -266,7 +266,7 @@ class PartWriter {
   /// The first part last: whoever sees it finds the others.
   Status CommitAll() {
     for (size_t i = files_.size(); i-- > 0;) {
-      const Status committed = files_[i].Commit();
+      Status committed = files_[i].Commit();
       if (!committed.ok()) {
         for (size_t later = i + 1; later < files_.size(); ++later) {
           (void)std::remove(layout_.parts()[later].path.c_str());
