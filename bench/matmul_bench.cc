@@ -50,11 +50,16 @@ void BenchMatMul(benchmark::State& state, Isa isa, TensorType type, int64_t n_ro
                          benchmark::Counter::kIsRate);
 }
 
+constexpr uint32_t kMaxTypeId = 64;
+
 void RegisterAll() {
   for (const Isa isa : SupportedIsas()) {
-    for (const TensorType type :
-         {TensorType::kF32, TensorType::kF16, TensorType::kBF16, TensorType::kQ8_0,
-          TensorType::kQ4_0, TensorType::kQ4_K, TensorType::kQ6_K}) {
+    for (uint32_t id = 0; id < kMaxTypeId; ++id) {
+      const auto info = FindTensorType(id);
+      if (!info || !IsMatMulType(info->type)) {
+        continue;
+      }
+      const TensorType type = info->type;
       for (const int64_t n_rows : {1, 8, 64}) {
         const std::string name = std::string(NameOf(isa)) + "/" + std::string(InfoOf(type).name) +
                                  "/" + std::to_string(n_rows);

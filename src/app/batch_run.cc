@@ -260,7 +260,7 @@ Status BatchRun::WriteError(const BatchKey& key, BatchFault fault, const std::st
   return results_->Write(ErrorLine(key, fault, message));
 }
 
-int RunBatch(const Options& options) {
+int RunBatch(Options options, const Environment& environment) {
   const Status usable = CheckOptions(options);
   if (!usable.ok()) {
     return Fail(usable.error(), kExitFailed);
@@ -268,6 +268,9 @@ int RunBatch(const Options& options) {
   Result<LineReader> lines = LineReader::Open(options.batch);
   if (!lines.ok()) {
     return Fail(lines.error(), kExitFailed);
+  }
+  if (const ExitCode code = ResolveModels(environment, &options); code != kExitDone) {
+    return code;
   }
   std::optional<Spinner> spinner("loading " + options.model);
   const auto model = LoadedModel::Load(options.model);

@@ -83,6 +83,6 @@ class BatchRun {
 
 /// The command. Prints results, notes about bad lines and a summary; the exit code says whether
 /// every line has a reply.
-int RunBatch(const Options& options);
+int RunBatch(Options options, const Environment& environment);
 
 }  // namespace facet

@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <optional>
+#include <utility>
 
 #include "app/batch_run.h"
 #include "app/chat.h"
@@ -131,9 +132,9 @@ int RunLoaded(const Run& run, const std::optional<std::string>& text) {
 
 }  // namespace
 
-int RunRun(const Options& options) {
+int RunRun(Options options, const Environment& environment) {
   if (!options.batch.empty()) {
-    return RunBatch(options);
+    return RunBatch(std::move(options), environment);
   }
   const Result<std::optional<std::string>> text = ReadPromptText(options, options.raw);
   if (!text.ok()) {
@@ -150,6 +151,10 @@ int RunRun(const Options& options) {
       return Fail(created.error(), kExitFailed);
     }
     trace.emplace(*std::move(created));
+  }
+  // After all that can be refused without the model: a download may take long.
+  if (const ExitCode code = ResolveModels(environment, &options); code != kExitDone) {
+    return code;
   }
 
   const auto start = std::chrono::steady_clock::now();

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <utility>
+
 #include "app/help.h"
 #include "app/model_source.h"
 #include "app/terminal.h"
@@ -43,6 +45,18 @@ int Fail(const Error& error, ExitCode code) {
   return code;
 }
 
+ExitCode ResolveModels(const Environment& environment, Options* options) {
+  if (const Status status = ResolveModelNames(environment, options); !status.ok()) {
+    Fail(status.error(), kExitFailed);
+    return kExitFailed;
+  }
+  if (const Status status = ResolveModelFolders(options); !status.ok()) {
+    Fail(status.error(), kExitModelRefused);
+    return kExitModelRefused;
+  }
+  return kExitDone;
+}
+
 int RunProgram(std::span<const std::string> arguments, const Environment& environment) {
   Result<Options> options = ReadOptions(arguments, environment);
   if (!options.ok()) {
@@ -51,15 +65,13 @@ int RunProgram(std::span<const std::string> arguments, const Environment& enviro
   if (options->wants_help && options->command != Command::kHelp) {
     return Print(CommandHelp(options->command));
   }
-  if (const Status status = ResolveModelNames(environment, &*options); !status.ok()) {
-    return Fail(status.error(), kExitFailed);
+  if (options->command == Command::kRun) {
+    return RunRun(*std::move(options), environment);
   }
-  if (const Status status = ResolveModelFolders(&*options); !status.ok()) {
-    return Fail(status.error(), kExitModelRefused);
+  if (const ExitCode code = ResolveModels(environment, &*options); code != kExitDone) {
+    return code;
   }
   switch (options->command) {
-    case Command::kRun:
-      return RunRun(*options);
     case Command::kTokenize:
       return RunTokenize(*options);
     case Command::kInspect:
@@ -78,6 +90,7 @@ int RunProgram(std::span<const std::string> arguments, const Environment& enviro
       return RunPull(*options, environment);
     case Command::kVersion:
       return Print(VersionText() + "\n");
+    case Command::kRun:
     case Command::kHelp:
       break;
   }

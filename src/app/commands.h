@@ -21,7 +21,7 @@ enum ExitCode : int {
 /// Reads the options and runs the command.
 int RunProgram(std::span<const std::string> arguments, const Environment& environment);
 
-int RunRun(const Options& options);
+int RunRun(Options options, const Environment& environment);
 int RunTokenize(const Options& options);
 int RunInspect(const Options& options);
 int RunConvert(const Options& options);
@@ -30,6 +30,10 @@ int RunImatrix(const Options& options);
 int RunPerplexity(const Options& options);
 int RunSynth(const Options& options);
 int RunPull(const Options& options, const Environment& environment);
+
+/// Turns names and folders of models among the options into paths, downloading what is not there
+/// (model_source.h). Anything but kExitDone: it failed, which was told.
+ExitCode ResolveModels(const Environment& environment, Options* options);
 
 /// "facet: MESSAGE" on standard error; returns `code`.
 int Fail(const Error& error, ExitCode code);

@@ -190,6 +190,17 @@ TEST(ModelName, RunsAModelByItsUrl) {
   EXPECT_EQ(server.requests().size(), 1u);
 }
 
+TEST(ModelName, NothingIsFetchedForACommandThatIsWrong) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--raw", "--think", "Hello"}, {"--batch", "/nowhere/lines"}}) {
+    std::vector<std::string> all = {"run", "-m", "http://127.0.0.1:1/model.gguf"};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const Finished finished = RunFacet(all);
+    EXPECT_EQ(finished.exit_code, 1);
+    EXPECT_EQ(finished.err.find("127.0.0.1"), std::string::npos) << finished.err;
+  }
+}
+
 TEST(ModelName, RunsTheModelOfARepository) {
   const HttpServer server([](const HttpRequest& request) {
     if (request.path == "/api/models/o/tiny/revision/main?blobs=true") {
