@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The released sizes of Gemma 4 and of their drafters, as numbers (reference.md section 2), so that
-// a file of real shape can be made without the real one. The model's own table (model/config.cc)
-// checks files against the same numbers; a test holds the two together.
+// What a file of real shape needs to know of the released sizes of Gemma 4 besides the numbers that
+// every file is checked against (model/config.h), and the shapes of their drafters.
 #pragma once
 
 #include <span>
@@ -21,27 +20,12 @@ struct DrafterShape {
   int n_heads;
 };
 
-/// One released size. What holds for all: 262144 tokens, heads of 256 in sliding layers and of 512
-/// in full ones.
+/// One released size. What holds for all: 262144 tokens.
 struct ModelShape {
-  std::string_view name;   ///< as users write it: "26b-a4b"
-  std::string_view label;  ///< "26B-A4B"
-  int n_layers;
-  int n_embd;
-  int n_heads;
-  int n_kv_sliding;  ///< KV heads
-  int n_kv_full;
-  int n_ff;
-  int n_ff_shared;  ///< of the layers that share keys and values
-  int full_every;   ///< every n-th layer is full
-  int sliding_window;
+  std::string_view name;  ///< as users write it: "26b-a4b"
+  ReleasedSize size;
   int n_context;
-  int n_embd_per_layer;
-  int n_shared;  ///< the last layers, which share keys and values
-  bool v_is_k;   ///< in full layers
-  int n_experts;
-  int n_experts_used;
-  int n_ff_expert;
+  bool v_is_k;  ///< in full layers
   DrafterShape drafter;
 };
 

@@ -18,7 +18,7 @@ TEST(Shapes, WholeSizesAreThoseThatTheModelKnows) {
   ASSERT_EQ(ModelShapes().size(), 5U);
   for (const ModelShape& shape : ModelShapes()) {
     const Config config = ConfigOf(shape.name);
-    EXPECT_EQ(config.size_label, shape.label);
+    EXPECT_EQ(config.size_label, shape.size.label);
     EXPECT_EQ(config.layers.back().kind, LayerKind::kFull);
     EXPECT_EQ(config.n_vocab, 262144);
   }
@@ -45,7 +45,7 @@ TEST(Shapes, LayersAreAsReleased) {
 TEST(Shapes, FewerLayersAreTheFirstOfTheWhole) {
   for (const ModelShape& shape : ModelShapes()) {
     const Config whole = ConfigOf(shape.name);
-    for (int n = shape.full_every; n < shape.n_layers; ++n) {
+    for (int n = shape.size.full_every; n < shape.size.n_layers; ++n) {
       const Config part = ConfigOf(std::string(shape.name) + ":" + std::to_string(n));
       ASSERT_EQ(part.layers.size(), static_cast<size_t>(n));
       EXPECT_EQ(part.n_shared_kv_layers, std::max(0, n - whole.first_shared_layer()));

@@ -237,12 +237,12 @@ void SetGeneral(const Config& config, uint32_t file_type, gguf::Metadata* metada
 }
 
 std::string NameOf(const ShapeRequest& request, bool is_drafter) {
-  std::string name = fmt::format("Gemma 4 {}", request.shape->label);
+  std::string name = fmt::format("Gemma 4 {}", request.shape->size.label);
   if (is_drafter) {
     return name + " drafter, random weights";
   }
-  if (request.n_layers < request.shape->n_layers) {
-    name += fmt::format(", {} of {} layers", request.n_layers, request.shape->n_layers);
+  if (request.n_layers < request.shape->size.n_layers) {
+    name += fmt::format(", {} of {} layers", request.n_layers, request.shape->size.n_layers);
   }
   return name + ", random weights";
 }

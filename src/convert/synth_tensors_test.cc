@@ -84,7 +84,7 @@ TEST(SynthTensors, WeighAsMuchAsTheReleasedModels) {
   const std::map<std::string_view, double> kBillions = {
       {"e2b", 4.6}, {"e4b", 7.5}, {"12b", 11.9}, {"26b-a4b", 25.2}, {"31b", 30.7}};
   for (const ModelShape& shape : ModelShapes()) {
-    const Result<Config> config = ConfigOfShape({&shape, shape.n_layers});
+    const Result<Config> config = ConfigOfShape({&shape, shape.size.n_layers});
     ASSERT_TRUE(config.ok());
     double n = 0;
     for (const SynthTensor& tensor : ModelTensors(*config)) {

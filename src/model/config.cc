@@ -9,23 +9,6 @@
 namespace facet {
 namespace {
 
-/// The numbers of a released size that must hold together (reference.md section 2).
-struct ReleasedSize {
-  std::string_view label;
-  int n_layers, n_embd, n_heads, n_kv_sliding, n_kv_full, n_ff, n_ff_shared, window,
-      n_embd_per_layer, n_shared;
-  int n_experts, n_experts_used, n_ff_expert;
-};
-constexpr std::array kReleasedSizes = {
-    ReleasedSize{"E2B", 35, 1536, 8, 1, 1, 6144, 12288, 512, 256, 20, 0, 0, 0},
-    ReleasedSize{"E4B", 42, 2560, 8, 2, 2, 10240, 10240, 512, 256, 18, 0, 0, 0},
-    ReleasedSize{"12B", 48, 3840, 16, 8, 1, 15360, 15360, 1024, 0, 0, 0, 0, 0},
-    ReleasedSize{"26B-A4B", 30, 2816, 16, 8, 2, 2112, 2112, 1024, 0, 0, 128, 8, 704},
-    ReleasedSize{"31B", 60, 5376, 32, 16, 4, 21504, 21504, 1024, 0, 0, 0, 0, 0},
-};
-constexpr int kReleasedHeadSliding = 256;
-constexpr int kReleasedHeadFull = 512;
-
 /// Checks one number against bounds, naming it.
 Status CheckRange(const std::string& name, std::string_view what, int64_t value, int64_t low,
                   int64_t high) {
@@ -46,7 +29,8 @@ Status CheckEqual(const std::string& name, const ReleasedSize& size, std::string
 
 Status CheckReleased(const Config& c, const ReleasedSize& size, const std::string& name) {
   FACET_RETURN_IF_ERROR(CheckEqual(name, size, "attention heads", c.n_heads, size.n_heads));
-  FACET_RETURN_IF_ERROR(CheckEqual(name, size, "sliding window", c.sliding_window, size.window));
+  FACET_RETURN_IF_ERROR(
+      CheckEqual(name, size, "sliding window", c.sliding_window, size.sliding_window));
   FACET_RETURN_IF_ERROR(CheckEqual(name, size, "per-layer embedding width", c.n_embd_per_layer,
                                    size.n_embd_per_layer));
   FACET_RETURN_IF_ERROR(
@@ -56,7 +40,6 @@ Status CheckReleased(const Config& c, const ReleasedSize& size, const std::strin
       CheckEqual(name, size, "experts used", c.n_experts_used, size.n_experts_used));
   FACET_RETURN_IF_ERROR(
       CheckEqual(name, size, "expert feed-forward width", c.n_ff_expert, size.n_ff_expert));
-  const int period = size.n_embd == 1536 ? 5 : 6;
   for (int l = 0; l < c.n_layers; ++l) {
     const LayerDesc& layer = c.layers[static_cast<size_t>(l)];
     const bool is_full = layer.kind == LayerKind::kFull;
@@ -64,7 +47,7 @@ Status CheckReleased(const Config& c, const ReleasedSize& size, const std::strin
       return fmt::format("layer {} {}", l, what);
     };
     FACET_RETURN_IF_ERROR(CheckEqual(name, size, of_layer("full attention"), is_full ? 1 : 0,
-                                     l % period == period - 1 ? 1 : 0));
+                                     (l + 1) % size.full_every == 0 ? 1 : 0));
     FACET_RETURN_IF_ERROR(CheckEqual(name, size, of_layer("head size"), layer.d_head,
                                      is_full ? kReleasedHeadFull : kReleasedHeadSliding));
     FACET_RETURN_IF_ERROR(CheckEqual(name, size, of_layer("KV heads"), layer.n_kv_heads,

@@ -4,8 +4,10 @@
 // anything that is not a Gemma 4 text model is refused with the number found and the number wanted.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -74,6 +76,26 @@ Result<GenerationDefaults> DefaultsFromHf(const Json& generation_config, const s
 /// The metadata that describes `config` in a GGUF file (reference.md 9.1): what ConfigFromGguf
 /// reads back as the same.
 void SetGgufConfig(const Config& config, gguf::Metadata* metadata);
+
+/// The numbers of a released size, which hold together (reference.md section 2).
+struct ReleasedSize {
+  std::string_view label;
+  int n_layers, n_embd, n_heads, n_kv_sliding, n_kv_full, n_ff;
+  int n_ff_shared;  ///< of the layers that share keys and values
+  int full_every;   ///< every n-th layer is full
+  int sliding_window, n_embd_per_layer;
+  int n_shared;  ///< the last layers, which share keys and values
+  int n_experts, n_experts_used, n_ff_expert;
+};
+inline constexpr std::array kReleasedSizes = {
+    ReleasedSize{"E2B", 35, 1536, 8, 1, 1, 6144, 12288, 5, 512, 256, 20, 0, 0, 0},
+    ReleasedSize{"E4B", 42, 2560, 8, 2, 2, 10240, 10240, 6, 512, 256, 18, 0, 0, 0},
+    ReleasedSize{"12B", 48, 3840, 16, 8, 1, 15360, 15360, 6, 1024, 0, 0, 0, 0, 0},
+    ReleasedSize{"26B-A4B", 30, 2816, 16, 8, 2, 2112, 2112, 6, 1024, 0, 0, 128, 8, 704},
+    ReleasedSize{"31B", 60, 5376, 32, 16, 4, 21504, 21504, 6, 1024, 0, 0, 0, 0, 0},
+};
+inline constexpr int kReleasedHeadSliding = 256;
+inline constexpr int kReleasedHeadFull = 512;
 
 /// Checks every number against every other and against sane bounds; sets kv_layer and size_label.
 Status CompleteConfig(Config* config, const std::string& name);
