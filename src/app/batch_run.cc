@@ -30,10 +30,6 @@ constexpr int kPollMs = 20;
 /// than whole contexts for all, the engine lets lines wait or computes one again.
 constexpr int64_t kKvBudgetBytes = int64_t{4} << 30;
 
-double SecondsSince(steady_clock::time_point start) {
-  return std::chrono::duration<double>(steady_clock::now() - start).count();
-}
-
 /// The most sequences, up to `n_most`, whose whole contexts fit the budget; at least 1.
 int SequencesWithin(const Config& config, RunnerOptions options, int n_most) {
   for (options.n_sequences = n_most; options.n_sequences > 1; --options.n_sequences) {
@@ -62,14 +58,6 @@ Status CheckOptions(const Options& options) {
 
 bool IsBlank(std::string_view text) {
   return text.find_first_not_of(" \t\r") == std::string_view::npos;
-}
-
-std::string OneLine(const std::string& text) {
-  std::string line = ShownText(text);
-  for (char& c : line) {
-    c = c == '\n' ? ' ' : c;
-  }
-  return line;
 }
 
 }  // namespace
@@ -256,7 +244,7 @@ Status BatchRun::WriteError(const BatchKey& key, BatchFault fault, const std::st
   if (progress_) {
     progress_->Erase();
   }
-  Note(fmt::format("facet: line {}: {}", key.line, OneLine(message)));
+  Note(fmt::format("facet: line {}: {}", key.line, ShownLine(message)));
   return results_->Write(ErrorLine(key, fault, message));
 }
 

@@ -43,9 +43,7 @@ Result<ConvertOptions> ReadConvertOptions(const Options& options) {
     return Refuse(convert.in, FileExists(convert.in) ? "a file" : "nothing there",
                   "a Hugging Face directory");
   }
-  if (!convert.out.ends_with(".gguf")) {
-    return Refuse("facet convert", "\"" + convert.out + "\"", "a name that ends in .gguf");
-  }
+  FACET_RETURN_IF_ERROR(CheckGgufName(options.command, convert.out));
   if (!options.split_max_size.empty()) {
     FACET_ASSIGN(convert.max_file_bytes, ParseSize(options.split_max_size));
   }

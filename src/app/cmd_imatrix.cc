@@ -36,10 +36,6 @@ struct Text {
   size_t n_windows = 0;
 };
 
-double SecondsSince(steady_clock::time_point start) {
-  return std::chrono::duration<double>(steady_clock::now() - start).count();
-}
-
 int WindowOf(const Options& options) { return options.ctx_size.value_or(kDefaultWindow); }
 
 /// Control tokens in the text stay text. The last window may be shorter.
@@ -134,9 +130,8 @@ Status MakeImatrix(const Options& options, const LoadedModel& model) {
 
 int RunImatrix(const Options& options) {
   const std::string& out = options.words[1];
-  if (!out.ends_with(".gguf")) {
-    return Fail(Refuse("facet imatrix", "\"" + out + "\"", "a name that ends in .gguf"),
-                kExitFailed);
+  if (const Status named = CheckGgufName(options.command, out); !named.ok()) {
+    return Fail(named.error(), kExitFailed);
   }
   if (IsDirectory(out)) {
     return Fail(Refuse(out, "a directory", "the name of a file"), kExitFailed);

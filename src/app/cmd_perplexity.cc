@@ -51,10 +51,6 @@ struct Scores {
   double elapsed_s = 0;
 };
 
-double SecondsSince(steady_clock::time_point start) {
-  return std::chrono::duration<double>(steady_clock::now() - start).count();
-}
-
 // --- what is scored ------------------------------------------------------------------------------
 
 Status CheckLayout(const Options& options, const Text& text, int n_room) {

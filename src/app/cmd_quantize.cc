@@ -91,20 +91,16 @@ int WriteQuantized(const Quantization& quantization, const std::string& in,
   if (!status.ok()) {
     return FailOf(status.error(), in);
   }
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   Note(fmt::format("{}: {}, in {:.1f} s", ShownText(out),
-                   ShownTotals(TotalsOf(quantization.tensors())), seconds));
+                   ShownTotals(TotalsOf(quantization.tensors())), SecondsSince(start)));
   return kExitDone;
 }
 
 }  // namespace
 
 int RunQuantize(const Options& options) {
-  if (!options.words[1].ends_with(".gguf")) {
-    return Fail(
-        Refuse("facet quantize", "\"" + options.words[1] + "\"", "a name that ends in .gguf"),
-        kExitFailed);
+  if (const Status named = CheckGgufName(options.command, options.words[1]); !named.ok()) {
+    return Fail(named.error(), kExitFailed);
   }
   const auto quantization = Quantization::Prepare(OptionsFrom(options));
   if (!quantization.ok()) {

@@ -177,8 +177,7 @@ int RunRun(Options options, const Environment& environment) {
   if (!generator.ok()) {
     return Fail(generator.error(), kExitModelRefused);
   }
-  const double load_s =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const double load_s = SecondsSince(start);
   return RunLoaded({options, **model, &*generator, trace ? &*trace : nullptr, load_s}, *text);
 }
 

@@ -28,9 +28,8 @@ int RunSynth(const Options& options) {
   synth.is_drafter = options.drafter;
   synth.type = options.type.empty() ? synth.type : options.type;
   synth.seed = options.seed.value_or(0);
-  if (!synth.out.ends_with(".gguf")) {
-    return Fail(Refuse("facet synth", "\"" + synth.out + "\"", "a name that ends in .gguf"),
-                kExitFailed);
+  if (const Status named = CheckGgufName(options.command, synth.out); !named.ok()) {
+    return Fail(named.error(), kExitFailed);
   }
   const Result<gguf::File> vocab = OpenVocab(options.vocab);
   if (!vocab.ok()) {

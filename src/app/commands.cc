@@ -36,12 +36,16 @@ int RunHelp(const Options& options) {
 
 }  // namespace
 
-int Fail(const Error& error, ExitCode code) {
-  std::string line = ShownText(error.Message());
-  for (char& c : line) {
-    c = c == '\n' ? ' ' : c;
+Status CheckGgufName(Command command, const std::string& path) {
+  if (!path.ends_with(".gguf")) {
+    return Refuse("facet " + std::string(SpecOf(command).name), "\"" + path + "\"",
+                  "a name that ends in .gguf");
   }
-  Note("facet: " + line);
+  return {};
+}
+
+int Fail(const Error& error, ExitCode code) {
+  Note("facet: " + ShownLine(error.Message()));
   return code;
 }
 

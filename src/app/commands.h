@@ -35,6 +35,9 @@ int RunPull(const Options& options, const Environment& environment);
 /// (model_source.h). Anything but kExitDone: it failed, which was told.
 ExitCode ResolveModels(const Environment& environment, Options* options);
 
+/// Refuses an output whose name does not end in .gguf.
+Status CheckGgufName(Command command, const std::string& path);
+
 /// "facet: MESSAGE" on standard error; returns `code`.
 int Fail(const Error& error, ExitCode code);
 

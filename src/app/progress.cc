@@ -37,11 +37,11 @@ void Draw(std::string_view text) {
       WriteAll(STDERR_FILENO, std::string(kEraseLine) + shown.substr(0, end), "standard error");
 }
 
+}  // namespace
+
 double SecondsSince(steady_clock::time_point start) {
   return std::chrono::duration<double>(steady_clock::now() - start).count();
 }
-
-}  // namespace
 
 std::string ShownBytes(double n_bytes) {
   constexpr std::array<std::string_view, 5> kUnits = {"B", "kB", "MB", "GB", "TB"};

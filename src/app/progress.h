@@ -13,6 +13,8 @@
 
 namespace facet {
 
+double SecondsSince(std::chrono::steady_clock::time_point start);
+
 /// "3.2 GB", decimal, three digits.
 std::string ShownBytes(double n_bytes);
 

@@ -87,4 +87,10 @@ std::string ShownText(std::string_view text) {
   return shown;
 }
 
+std::string ShownLine(std::string_view text) {
+  std::string line = ShownText(text);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  return line;
+}
+
 }  // namespace facet

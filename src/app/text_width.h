@@ -21,5 +21,7 @@ int GraphemeWidth(std::string_view grapheme);
 /// Text that may be sent to a terminal: control characters (escape sequences begin with them)
 /// become visible, ^[ for ESC; line breaks stay, tabs become four blanks, carriage returns vanish.
 std::string ShownText(std::string_view text);
+/// The same on one line: line breaks become blanks.
+std::string ShownLine(std::string_view text);
 
 }  // namespace facet

@@ -54,6 +54,8 @@ TEST(GraphemeWidth, CountsColumns) {
   EXPECT_EQ(GraphemeWidth("\x1b"), 2);
 }
 
+TEST(ShownLine, HasNoLineBreaks) { EXPECT_EQ(ShownLine("a\nb\r\n\x1b[1m"), "a b ^[[1m"); }
+
 TEST(ShownText, NeutralisesControls) {
   EXPECT_EQ(ShownText("a\x1b[31mb\n\tc"), "a^[[31mb\n    c");
   EXPECT_EQ(ShownText(std::string_view("\0\x7f\r", 3)), "^@^?");
