@@ -192,6 +192,10 @@ Result<Url> ParseUrl(std::string_view text, const std::string& where) {
   if (url.authority.find('@') != std::string::npos) {
     return refuse("a user name in the URL", "none");
   }
+  if (url.authority.size() > kMaxPartBytes) {  // It names a folder of the cache.
+    return refuse(fmt::format("a host of {} bytes", url.authority.size()),
+                  fmt::format("at most {}", kMaxPartBytes));
+  }
   if (!IsAuthority(url.authority)) {
     return refuse(fmt::format("host \"{}\"", url.authority), "HOST or HOST:PORT");
   }

@@ -103,6 +103,17 @@ TEST(ParseModelName, RefusesUrlsThatNameNoFile) {
   }
 }
 
+// The host is a folder of the cache: a name that a server may have, but no file system that adds
+// to it.
+TEST(CachePathOfUrl, RefusesAHostTooLongForAFolder) {
+  const std::string host(200, 'a');
+  EXPECT_TRUE(CachePathOfUrl("https://" + host + "/f").ok());
+  const Result<std::string> refused = CachePathOfUrl("https://" + host + "b/f");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(Message(refused.error()),
+            "\"https://" + host + "b/f\": a host of 201 bytes, wanted at most 200");
+}
+
 TEST(ParseUrl, TakesUrlsApart) {
   const auto url = ParseUrl("HTTPS://Host.EXAMPLE:8443/a/b?c=/d?", "x");
   ASSERT_TRUE(url.ok());
