@@ -161,6 +161,24 @@ std::vector<CommandSpec> MakingFiles() {
        .wanted = "one NAME"}};
 }
 
+// Measuring and proving.
+std::vector<CommandSpec> AboutTheMachine() {
+  return {
+      {.id = Command::kBench,
+       .name = "bench",
+       .usage = "[OPTIONS]",
+       .summary = "measure how fast this machine runs a model",
+       .text = "Measures prompts, replies and several replies at once, and beside them what the "
+               "machine's memory and arithmetic allow.",
+       .examples = {{"facet bench -m e2b-q4_0.gguf", "a table"}}},
+      {.id = Command::kCheck,
+       .name = "check",
+       .usage = "[OPTIONS]",
+       .summary = "prove that batching, threads and instruction sets change no bit",
+       .text = "Runs the model in many ways and compares the numbers bit for bit.",
+       .examples = {{"facet check --bits -m e2b-q4_0.gguf", "on your own model"}}}};
+}
+
 std::vector<CommandSpec> AboutTheProgram() {
   return {
       {.id = Command::kHelp,
@@ -186,7 +204,7 @@ std::vector<CommandSpec> AboutTheProgram() {
 std::span<const CommandSpec> CommandTable() {
   static const std::vector<CommandSpec> kTable = [] {
     std::vector<CommandSpec> all;
-    for (auto part : {UsingModels(), MakingFiles(), AboutTheProgram()}) {
+    for (auto part : {UsingModels(), MakingFiles(), AboutTheMachine(), AboutTheProgram()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

@@ -92,6 +92,10 @@ int RunProgram(std::span<const std::string> arguments, const Environment& enviro
       return RunSynth(*options);
     case Command::kPull:
       return RunPull(*options, environment);
+    case Command::kBench:
+      return RunBench(*options);
+    case Command::kCheck:
+      return RunCheck(*options);
     case Command::kVersion:
       return Print(VersionText() + "\n");
     case Command::kRun:

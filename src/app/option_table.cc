@@ -13,6 +13,8 @@ constexpr Command kPerplexity = Command::kPerplexity;
 constexpr Command kImatrix = Command::kImatrix;
 constexpr Command kQuantize = Command::kQuantize;
 constexpr Command kSynth = Command::kSynth;
+constexpr Command kBench = Command::kBench;
+constexpr Command kCheck = Command::kCheck;
 
 // All that do something with a model.
 std::vector<Command> EveryTool() {
@@ -41,7 +43,7 @@ std::vector<OptionSpec> PromptOptions() {
        .help = "Gemma 4 model: a .gguf file (of a split one, the first part), a Hugging Face "
                "directory, or a name that facet pull takes, which is downloaded once",
        .group = "Model",
-       .commands = {kRun, kTokenize, kInspect, kPerplexity, kImatrix},
+       .commands = {kRun, kTokenize, kInspect, kPerplexity, kImatrix, kBench, kCheck},
        .target = &Options::model},
       {.name = "--prompt",
        .letter = 'p',
@@ -216,7 +218,7 @@ std::vector<OptionSpec> LengthOptions() {
        .otherwise = "one per physical core",
        .help = "processor threads; results are the same with any number",
        .group = kGroup,
-       .commands = {kRun, kPerplexity, kImatrix, kQuantize, kSynth},
+       .commands = {kRun, kPerplexity, kImatrix, kQuantize, kSynth, kBench, kCheck},
        .target = &Options::threads,
        .check = {.min = 1, .max = 1024}},
       {.name = "--kv-type",
@@ -225,7 +227,7 @@ std::vector<OptionSpec> LengthOptions() {
        .otherwise = "f16",
        .help = "how keys and values are stored: f32, f16, bf16 or q8_0",
        .group = kGroup,
-       .commands = {kRun, kPerplexity, kImatrix},
+       .commands = {kRun, kPerplexity, kImatrix, kBench, kCheck},
        .target = &Options::kv_type,
        .check = {.choices = {"f32", "f16", "bf16", "q8_0"}}},
       {.name = "--cpu-isa",
@@ -234,8 +236,15 @@ std::vector<OptionSpec> LengthOptions() {
        .otherwise = "auto",
        .help = "instruction set: auto takes the best of this processor; facet inspect lists them",
        .group = kGroup,
-       .commands = {kRun, kPerplexity, kImatrix},
+       .commands = {kRun, kPerplexity, kImatrix, kBench, kCheck},
        .target = &Options::cpu_isa},
+      {.name = "--no-pack",
+       .key = "no_pack",
+       .help = "use the weights as they lie in the file, without arranging them for the processor: "
+               "starts at once, needs no memory of its own, and is slower; results are the same",
+       .group = kGroup,
+       .commands = {kRun, kPerplexity, kImatrix, kBench, kCheck},
+       .target = &Options::no_pack},
   };
 }
 
@@ -245,7 +254,7 @@ std::vector<OptionSpec> OutputOptions() {
       {.name = "--json",
        .help = "print JSON (facet run: one event per line)",
        .group = kGroup,
-       .commands = {kRun, kTokenize, kInspect, kPerplexity},
+       .commands = {kRun, kTokenize, kInspect, kPerplexity, kBench, kCheck},
        .target = &Options::json},
       {.name = "--no-special",
        .help = "read special tokens in the text as plain text",
@@ -309,7 +318,7 @@ std::span<const OptionSpec> OptionTable() {
   static const std::vector<OptionSpec> kTable = [] {
     std::vector<OptionSpec> all;
     for (auto part : {PromptOptions(), BatchOptions(), SamplingOptions(), LengthOptions(),
-                      MeasureOptions(), FileOptions(), OutputOptions()}) {
+                      MeasureOptions(), BenchOptions(), FileOptions(), OutputOptions()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

@@ -13,6 +13,8 @@ namespace facet {
 std::vector<OptionSpec> BatchOptions();
 /// facet perplexity and facet imatrix: the text that goes through the model.
 std::vector<OptionSpec> MeasureOptions();
+/// facet bench and facet check: what is measured and compared.
+std::vector<OptionSpec> BenchOptions();
 /// facet inspect, convert, quantize, synth and pull.
 std::vector<OptionSpec> FileOptions();
 

@@ -29,6 +29,8 @@ enum class Command {
   kPerplexity,
   kSynth,
   kPull,
+  kBench,
+  kCheck,
   kHelp,
   kVersion
 };
@@ -67,6 +69,7 @@ struct Options {
   int threads = 0;
   std::string kv_type = "f16";
   std::string cpu_isa = "auto";
+  bool no_pack = false;
 
   bool json = false;
   bool verbose = false;

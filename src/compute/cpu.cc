@@ -6,13 +6,28 @@
 #include <cpuid.h>
 #endif
 
+#include <algorithm>
+#include <iterator>
+
 #include "compute/cpu_count.h"
 
 namespace facet {
 namespace {
 
+struct NamedIsa {
+  Isa isa;
+  std::string_view name;
+};
+
+constexpr NamedIsa kNames[] = {{Isa::kScalar, "scalar"}, {Isa::kNeon, "neon"},
+                               {Isa::kAvx2, "avx2"},     {Isa::kAvxVnni, "avxvnni"},
+                               {Isa::kAvx512, "avx512"}, {Isa::kAmx, "amx"}};
+constexpr Isa kAll[] = {Isa::kScalar,  Isa::kNeon,   Isa::kAvx2,
+                        Isa::kAvxVnni, Isa::kAvx512, Isa::kAmx};
+
 #if defined(__x86_64__)
-// The compiler's own test of AVX2 includes that the operating system saves the registers.
+// The compiler's own tests of AVX2 and AVX-512 include that the operating system saves the
+// registers.
 bool HasAvx2() {
   unsigned eax = 0;
   unsigned ebx = 0;
@@ -21,29 +36,49 @@ bool HasAvx2() {
   const bool has_f16c = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
   return has_f16c && __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
 }
+
+bool HasAvx512() {
+  return HasAvx2() && __builtin_cpu_supports("avx512f") != 0 &&
+         __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
+         __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512vnni") != 0;
+}
+
+std::vector<Isa> Detect() {
+  std::vector<Isa> isas = {Isa::kScalar};
+  if (HasAvx2()) {
+    isas.push_back(Isa::kAvx2);
+  }
+  if (HasAvx512()) {
+    isas.push_back(Isa::kAvx512);
+  }
+  return isas;
+}
 #else
-bool HasAvx2() { return false; }
+std::vector<Isa> Detect() { return {Isa::kScalar}; }
 #endif
 
 }  // namespace
 
-std::string_view NameOf(Isa isa) { return isa == Isa::kAvx2 ? "avx2" : "scalar"; }
+std::span<const Isa> AllIsas() { return kAll; }
+
+std::string_view NameOf(Isa isa) {
+  const auto* named = std::find_if(std::begin(kNames), std::end(kNames),
+                                   [isa](const NamedIsa& n) { return n.isa == isa; });
+  return named->name;
+}
 
 std::optional<Isa> FindIsa(std::string_view name) {
-  for (const Isa isa : {Isa::kScalar, Isa::kAvx2}) {
-    if (NameOf(isa) == name) {
-      return isa;
+  for (const NamedIsa& named : kNames) {
+    if (named.name == name) {
+      return named.isa;
     }
   }
   return std::nullopt;
 }
 
 std::vector<Isa> SupportedIsas() {
-  std::vector<Isa> isas = {Isa::kScalar};
-  if (HasAvx2()) {
-    isas.push_back(Isa::kAvx2);
-  }
-  return isas;
+  static const std::vector<Isa> kSupported = Detect();
+  return kSupported;
 }
 
 Isa BestIsa() { return SupportedIsas().back(); }

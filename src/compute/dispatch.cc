@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "base/check.h"
@@ -9,22 +10,23 @@
 namespace facet {
 namespace {
 
-const Kernels kScalarSet = {Isa::kScalar, &kMatMulScalar, &kRowsScalar, &kAttentionScalar};
+const Kernels kSets[] = {
+    {Isa::kScalar, &kMatMulScalar, &kRowsScalar, &kAttentionScalar},
 #if defined(__x86_64__)
-const Kernels kAvx2Set = {Isa::kAvx2, &kMatMulAvx2, &kRowsAvx2, &kAttentionAvx2};
+    {Isa::kAvx2, &kMatMulAvx2, &kRowsAvx2, &kAttentionAvx2},
+    {Isa::kAvx512, &kMatMulAvx512, &kRowsAvx2, &kAttentionAvx2},
 #endif
+};
 
 }  // namespace
 
 const Kernels& KernelsFor(Isa isa) {
   const std::vector<Isa> supported = SupportedIsas();
   FACET_CHECK(std::find(supported.begin(), supported.end(), isa) != supported.end());
-#if defined(__x86_64__)
-  if (isa == Isa::kAvx2) {
-    return kAvx2Set;
-  }
-#endif
-  return kScalarSet;
+  const Kernels* set = std::find_if(std::begin(kSets), std::end(kSets),
+                                    [isa](const Kernels& kernels) { return kernels.isa == isa; });
+  FACET_CHECK(set != std::end(kSets));
+  return *set;
 }
 
 }  // namespace facet

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/tensor_type.h"
 #include "compute/attention.h"
 #include "compute/cpu.h"
 #include "quant/codec.h"
@@ -16,7 +17,9 @@ namespace facet {
 
 /// A matrix product over weight rows [begin, end) of one call.
 struct MatMulTask {
-  const std::byte* w;  ///< [n_out] rows of `row_bytes`
+  /// [n_out] rows of `row_bytes` as in the file; for a packed kernel groups of 16 rows, each of
+  /// `row_bytes` (packed_weights.h)
+  const std::byte* w;
   int64_t row_bytes;
   int64_t n_in;
   int64_t n_out;  ///< also the stride of y
@@ -32,11 +35,20 @@ struct MatMulTask {
   std::byte* scratch;        ///< MatMulScratchBytes(n_in), for this thread alone
 };
 
-/// Room for 8 unpacked weight rows with their scales, aligned for any type.
-constexpr size_t MatMulScratchBytes(int64_t n_in) { return static_cast<size_t>(n_in) * 32 + 512; }
+/// Room for 16 unpacked weight rows with their scales, aligned for any type, and as much for
+/// activations.
+constexpr size_t MatMulScratchBytes(int64_t n_in) { return static_cast<size_t>(n_in) * 128 + 1024; }
 
+/// `begin` is a multiple of 8, of 16 for packed weights; `end` is one too or n_out.
 using MatMulKernel = void (*)(const MatMulTask& task, int64_t begin, int64_t end);
 
+/// A kernel for one block type.
+struct TypeKernel {
+  TensorType type;
+  MatMulKernel kernel;
+};
+
+/// Every kernel gives the results of the scalar set's `unpacked`.
 struct MatMulKernels {
   MatMulKernel f32, f16, bf16;
   MatMulKernel unpacked;  ///< any block type, by way of its codec
@@ -45,20 +57,10 @@ struct MatMulKernels {
   /// multiple of 32.
   void (*quantize)(const float* x, int64_t n, int8_t* values, float* scales, int32_t* sums,
                    int16_t* half_sums);
-  /// Kernels of one block type, with the same results; null where the set has none.
-  MatMulKernel q8_0 = nullptr;
-  MatMulKernel q5_0 = nullptr;
-  MatMulKernel q5_1 = nullptr;
-  MatMulKernel q4_0 = nullptr;
-  MatMulKernel q4_1 = nullptr;
-  MatMulKernel q6_k = nullptr;
-  MatMulKernel q5_k = nullptr;
-  MatMulKernel q4_k = nullptr;
-  MatMulKernel q3_k = nullptr;
-  MatMulKernel q2_k = nullptr;
-  MatMulKernel iq4_nl = nullptr;
-  MatMulKernel iq4_xs = nullptr;
-  MatMulKernel mxfp4 = nullptr;
+  const TypeKernel* blocks = nullptr;  ///< kernels of one type, weights as in the file
+  int n_blocks = 0;
+  const TypeKernel* packed = nullptr;  ///< kernels of one type, weights packed
+  int n_packed = 0;
 };
 
 /// What ops.h documents, for one row or a run of values. In place where ops.h allows it.
@@ -107,9 +109,10 @@ extern const MatMulKernels kMatMulScalar;
 extern const RowKernels kRowsScalar;
 extern const AttentionKernels kAttentionScalar;
 
-// Only built for x86-64; to be called only where SupportedIsas() has kAvx2.
+// Only built for x86-64; to be called only where SupportedIsas() has the set.
 extern const MatMulKernels kMatMulAvx2;
 extern const RowKernels kRowsAvx2;
 extern const AttentionKernels kAttentionAvx2;
+extern const MatMulKernels kMatMulAvx512;
 
 }  // namespace facet

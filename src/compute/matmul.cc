@@ -5,47 +5,46 @@
 
 #include "base/check.h"
 #include "compute/kernels.h"
+#include "compute/packed_weights.h"
 #include "compute/thread_pool.h"
 #include "quant/codec.h"
 
 namespace facet {
 namespace {
 
-// Kernels take weight rows in groups of 8; borders between threads keep the groups whole.
-constexpr int64_t kRowsPerGrain = 8;
-
 // Products that are worth waking a thread for: about ten microseconds of work.
 constexpr int64_t kLeastProducts = int64_t{1} << 18;
 
+// Weight rows of a group that one kernel call takes whole, and that borders between threads keep
+// whole.
+constexpr int64_t kGroupRows = 8;
+
 // Rows of weights that a thread takes at least.
-int64_t RowsWorthAThread(int64_t n_products_per_row) {
+int64_t RowsWorthAThread(int64_t n_products_per_row, int64_t group_rows) {
   const int64_t n_rows = kLeastProducts / std::max<int64_t>(1, n_products_per_row);
-  return std::max(kRowsPerGrain, (n_rows + kRowsPerGrain - 1) / kRowsPerGrain * kRowsPerGrain);
+  return std::max(group_rows, (n_rows + group_rows - 1) / group_rows * group_rows);
 }
 
-struct OwnKernel {
-  TensorType type;
-  MatMulKernel MatMulKernels::*kernel;
-};
+MatMulKernel Find(const TypeKernel* kernels, int n_kernels, TensorType type) {
+  const TypeKernel* end = kernels + n_kernels;
+  const TypeKernel* found =
+      std::find_if(kernels, end, [type](const TypeKernel& own) { return own.type == type; });
+  return found == end ? nullptr : found->kernel;
+}
 
-constexpr OwnKernel kOwnKernels[] = {
-    {TensorType::kF32, &MatMulKernels::f32},       {TensorType::kF16, &MatMulKernels::f16},
-    {TensorType::kBF16, &MatMulKernels::bf16},     {TensorType::kQ8_0, &MatMulKernels::q8_0},
-    {TensorType::kQ5_0, &MatMulKernels::q5_0},     {TensorType::kQ5_1, &MatMulKernels::q5_1},
-    {TensorType::kQ4_0, &MatMulKernels::q4_0},     {TensorType::kQ4_1, &MatMulKernels::q4_1},
-    {TensorType::kQ6_K, &MatMulKernels::q6_k},     {TensorType::kQ5_K, &MatMulKernels::q5_k},
-    {TensorType::kQ4_K, &MatMulKernels::q4_k},     {TensorType::kQ3_K, &MatMulKernels::q3_k},
-    {TensorType::kQ2_K, &MatMulKernels::q2_k},     {TensorType::kIQ4_NL, &MatMulKernels::iq4_nl},
-    {TensorType::kIQ4_XS, &MatMulKernels::iq4_xs}, {TensorType::kMXFP4, &MatMulKernels::mxfp4},
-};
-
-MatMulKernel KernelFor(TensorType type, const MatMulKernels& kernels) {
-  for (const OwnKernel& own : kOwnKernels) {
-    if (own.type == type && kernels.*own.kernel != nullptr) {
-      return kernels.*own.kernel;
-    }
+MatMulKernel KernelForFile(TensorType type, const MatMulKernels& kernels) {
+  switch (type) {
+    case TensorType::kF32:
+      return kernels.f32;
+    case TensorType::kF16:
+      return kernels.f16;
+    case TensorType::kBF16:
+      return kernels.bf16;
+    default:
+      break;
   }
-  return kernels.unpacked;
+  const MatMulKernel own = Find(kernels.blocks, kernels.n_blocks, type);
+  return own != nullptr ? own : kernels.unpacked;
 }
 
 // Of this thread, kept from call to call.
@@ -97,9 +96,13 @@ void MatMul(const ComputeContext& context, const WeightMatrix& w, Activations& x
   if (context.observer != nullptr) {
     (*context.observer)(w, x.x(), x.n_rows());
   }
+  const MatMulKernels& kernels = *context.kernels->matmul;
+  const MatMulKernel packed =
+      w.packed == nullptr ? nullptr : Find(kernels.packed, kernels.n_packed, w.type);
+  const MatMulKernel kernel = packed != nullptr ? packed : KernelForFile(w.type, kernels);
   MatMulTask task = {};
-  task.w = w.data;
-  task.row_bytes = w.row_bytes();
+  task.w = packed != nullptr ? w.packed : w.data;
+  task.row_bytes = packed != nullptr ? PackedGroupBytes(w.type, w.n_in) : w.row_bytes();
   task.n_in = w.n_in;
   task.n_out = w.n_out;
   task.n_rows = x.n_rows();
@@ -114,9 +117,9 @@ void MatMul(const ComputeContext& context, const WeightMatrix& w, Activations& x
     task.sums = quantized.sums.data();
     task.half_sums = quantized.half_sums.data();
   }
-  const MatMulKernel kernel = KernelFor(w.type, *context.kernels->matmul);
+  const int64_t group_rows = packed != nullptr ? kPackedRows : kGroupRows;
   context.pool->RunRanges(
-      w.n_out, RowsWorthAThread(w.n_in * x.n_rows()), [&](int64_t begin, int64_t end) {
+      w.n_out, RowsWorthAThread(w.n_in * x.n_rows(), group_rows), [&](int64_t begin, int64_t end) {
         MatMulTask part = task;
         part.scratch = Scratch(w.n_in);
         kernel(part, begin, end);

@@ -31,7 +31,8 @@ struct WeightMatrix {
   int64_t n_out = 0;
   int64_t n_in = 0;
   const std::byte* data = nullptr;
-  float scale = 1.0f;  ///< multiplies every output, after its chain
+  float scale = 1.0f;                 ///< multiplies every output, after its chain
+  const std::byte* packed = nullptr;  ///< the same in groups of 16 rows (packed_weights.h), or null
 
   [[nodiscard]] int64_t row_bytes() const { return BytesOf(type, n_in); }
   [[nodiscard]] const std::byte* row(int64_t i) const { return data + i * row_bytes(); }

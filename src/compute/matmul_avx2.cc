@@ -7,7 +7,7 @@
 #include "compute/matmul_avx2.h"
 
 #include "compute/block_types_avx2.h"
-#include "compute/kernels.h"
+#include "compute/kernels_avx2.h"
 
 namespace facet {
 namespace {
@@ -119,8 +119,10 @@ inline __m256i QuantizeEight(__m256 x, __m256 inverse) {
   return _mm256_cvtps_epi32(scaled);
 }
 
-void Quantize(const float* x, int64_t n, int8_t* values, float* scales, int32_t* sums,
-              int16_t* half_sums) {
+}  // namespace
+
+void QuantizeAvx2(const float* x, int64_t n, int8_t* values, float* scales, int32_t* sums,
+                  int16_t* half_sums) {
   for (int64_t b = 0; b < n / kBlock; ++b) {
     const float* block = x + kBlock * b;
     const __m256 parts[4] = {_mm256_loadu_ps(block), _mm256_loadu_ps(block + 8),
@@ -148,27 +150,23 @@ void Quantize(const float* x, int64_t n, int8_t* values, float* scales, int32_t*
   }
 }
 
-}  // namespace
+const TypeKernel kBlockKernelsAvx2[kNBlockKernelsAvx2] = {
+    {TensorType::kQ8_0, MatMulBlocks<Q8_0>},    {TensorType::kQ5_0, MatMulBlocks<Q5_0>},
+    {TensorType::kQ5_1, MatMulBlocks<Q5_1>},    {TensorType::kQ4_0, MatMulBlocks<Q4_0>},
+    {TensorType::kQ4_1, MatMulBlocks<Q4_1>},    {TensorType::kQ6_K, MatMulBlocks<Q6K>},
+    {TensorType::kQ5_K, MatMulBlocks<Q5K>},     {TensorType::kQ4_K, MatMulBlocks<Q4K>},
+    {TensorType::kQ3_K, MatMulBlocks<Q3K>},     {TensorType::kQ2_K, MatMulBlocks<Q2K>},
+    {TensorType::kIQ4_NL, MatMulBlocks<IQ4NL>}, {TensorType::kIQ4_XS, MatMulBlocks<IQ4XS>},
+    {TensorType::kMXFP4, MatMulBlocks<MXFP4>}};
 
 const MatMulKernels kMatMulAvx2 = {
     .f32 = MatMulF32Avx2,
     .f16 = MatMulF16Avx2,
     .bf16 = MatMulBf16Avx2,
     .unpacked = MatMulUnpackedAvx2,
-    .quantize = Quantize,
-    .q8_0 = MatMulBlocks<Q8_0>,
-    .q5_0 = MatMulBlocks<Q5_0>,
-    .q5_1 = MatMulBlocks<Q5_1>,
-    .q4_0 = MatMulBlocks<Q4_0>,
-    .q4_1 = MatMulBlocks<Q4_1>,
-    .q6_k = MatMulBlocks<Q6K>,
-    .q5_k = MatMulBlocks<Q5K>,
-    .q4_k = MatMulBlocks<Q4K>,
-    .q3_k = MatMulBlocks<Q3K>,
-    .q2_k = MatMulBlocks<Q2K>,
-    .iq4_nl = MatMulBlocks<IQ4NL>,
-    .iq4_xs = MatMulBlocks<IQ4XS>,
-    .mxfp4 = MatMulBlocks<MXFP4>,
+    .quantize = QuantizeAvx2,
+    .blocks = kBlockKernelsAvx2,
+    .n_blocks = kNBlockKernelsAvx2,
 };
 
 }  // namespace facet

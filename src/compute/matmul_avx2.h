@@ -8,16 +8,10 @@
 
 #include <immintrin.h>
 
-#include "compute/kernels.h"
+#include "compute/kernels_avx2.h"
 #include "compute/vector_math_avx2.h"
 
 namespace facet {
-
-/// The kernels that do not lie in the file of the table.
-void MatMulF32Avx2(const MatMulTask& task, int64_t begin, int64_t end);
-void MatMulF16Avx2(const MatMulTask& task, int64_t begin, int64_t end);
-void MatMulBf16Avx2(const MatMulTask& task, int64_t begin, int64_t end);
-void MatMulUnpackedAvx2(const MatMulTask& task, int64_t begin, int64_t end);
 
 namespace {
 

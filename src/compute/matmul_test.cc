@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "compute/kernel_testing.h"
+#include "compute/packed_weights.h"
 #include "quant/codec.h"
 
 namespace facet {
@@ -99,6 +100,15 @@ Weights RandomWeights(TensorType type, int64_t n_out, int64_t n_in, bool are_tam
   return w;
 }
 
+// The groups of 16 rows; empty where the type has no such layout.
+std::vector<std::byte> Packed(const WeightMatrix& w) {
+  std::vector<std::byte> groups(static_cast<size_t>(PackedBytes(w)));
+  for (int64_t group = 0; !groups.empty() && group * kPackedRows < w.n_out; ++group) {
+    PackGroup(w, group, groups.data() + group * PackedGroupBytes(w.type, w.n_in));
+  }
+  return groups;
+}
+
 std::vector<float> Product(const ComputeContext& context, const WeightMatrix& w,
                            const std::vector<float>& x) {
   const int64_t n_rows = static_cast<int64_t>(x.size()) / w.n_in;
@@ -115,11 +125,18 @@ class MatMulTest : public ::testing::TestWithParam<TensorType> {
   void ExpectSameEverywhere(const Weights& w, const std::vector<float>& x) {
     const TestContext scalar(Isa::kScalar, 1);
     const std::vector<float> wanted = Product(*scalar, w.matrix, x);
+    const std::vector<std::byte> groups = Packed(w.matrix);
+    WeightMatrix packed = w.matrix;
+    packed.packed = groups.empty() ? nullptr : groups.data();
     for (const Isa isa : SupportedIsas()) {
       for (const auto& [n_threads, context] : contexts_[static_cast<size_t>(isa)]) {
-        EXPECT_TRUE(testing::AllSameBits(Product(**context, w.matrix, x), wanted))
-            << NameOf(isa) << ", " << n_threads << " threads, n_out " << w.matrix.n_out << ", n_in "
-            << w.matrix.n_in << ", n_rows " << static_cast<int64_t>(x.size()) / w.matrix.n_in;
+        for (const WeightMatrix* matrix : {&w.matrix, static_cast<const WeightMatrix*>(&packed)}) {
+          EXPECT_TRUE(testing::AllSameBits(Product(**context, *matrix, x), wanted))
+              << NameOf(isa) << ", " << n_threads << " threads, n_out " << matrix->n_out
+              << ", n_in " << matrix->n_in << ", n_rows "
+              << static_cast<int64_t>(x.size()) / matrix->n_in
+              << (matrix->packed != nullptr ? ", packed" : "");
+        }
       }
     }
   }
@@ -148,7 +165,7 @@ class MatMulTest : public ::testing::TestWithParam<TensorType> {
     }
   }
 
-  std::vector<std::pair<int, std::unique_ptr<TestContext>>> contexts_[2];
+  std::vector<std::pair<int, std::unique_ptr<TestContext>>> contexts_[6];
 };
 
 TEST_P(MatMulTest, EverySetGivesTheScalarBits) {

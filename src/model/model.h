@@ -3,6 +3,8 @@
 // given. The only header of model/ that a program needs besides checkpoint.h.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -23,6 +25,10 @@ struct RunnerOptions {
   KvType kv_type = KvType::kF16;
   int n_threads = 0;       ///< 0: DefaultThreads()
   std::optional<Isa> isa;  ///< default: BestIsa()
+  /// Arrange weights for the processor while loading (compute/packed_weights.h); same results.
+  bool pack = true;
+  /// Told how many of the bytes to arrange are done, from the loading thread; may be empty.
+  std::function<void(int64_t done, int64_t total)> on_packed = {};
   /// Told of every matrix product (facet imatrix); must outlive the runner. Null: none.
   const MatMulObserver* observer = nullptr;
 };

@@ -110,7 +110,7 @@ TEST(CachePathOfUrl, RefusesAHostTooLongForAFolder) {
   EXPECT_TRUE(CachePathOfUrl("https://" + host + "/f").ok());
   const Result<std::string> refused = CachePathOfUrl("https://" + host + "b/f");
   ASSERT_FALSE(refused.ok());
-  EXPECT_EQ(Message(refused.error()),
+  EXPECT_EQ(refused.error().Message(),
             "\"https://" + host + "b/f\": a host of 201 bytes, wanted at most 200");
 }
 
