@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products of 2048 x 2048 by type, instruction set and number of activation rows, on one
-// thread. bytes_per_second counts the weights as stored; ops_per_second two operations for each
-// weight and row.
+// thread, with weights as in the file and packed. bytes_per_second counts the weights as stored;
+// ops_per_second two operations for each weight and row.
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "base/random.h"
 #include "compute/kernels.h"
 #include "compute/matmul.h"
+#include "compute/packed_weights.h"
 #include "compute/thread_pool.h"
 
 namespace facet {
@@ -20,9 +23,18 @@ constexpr int64_t kSize = 2048;
 constexpr int64_t kCopies = 8;
 constexpr size_t kPatternBytes = 65521;  // prime: no row repeats another
 
-void BenchMatMul(benchmark::State& state, Isa isa, TensorType type, int64_t n_rows) {
+struct Case {
+  Isa isa;
+  TensorType type;
+  bool is_packed;
+  int64_t n_rows;
+};
+
+void BenchMatMul(benchmark::State& state, const Case& bench) {
+  const TensorType type = bench.type;
+  const int64_t n_rows = bench.n_rows;
   ThreadPool pool(1);
-  const ComputeContext context = {&KernelsFor(isa), &pool};
+  const ComputeContext context = {&KernelsFor(bench.isa), &pool};
   const auto n_bytes = static_cast<size_t>(BytesOf(type, kSize * kSize));
   // Small bytes: no infinities, no subnormal sums.
   std::vector<std::byte> bytes(n_bytes * kCopies);
@@ -30,6 +42,13 @@ void BenchMatMul(benchmark::State& state, Isa isa, TensorType type, int64_t n_ro
     bytes[i] = i < kPatternBytes ? static_cast<std::byte>(RandomBits(1, i) & 0x2fu)
                                  : bytes[i - kPatternBytes];
   }
+  std::vector<std::byte> packed;
+  for (int64_t group = 0; bench.is_packed && group < kCopies * kSize / kPackedRows; ++group) {
+    packed.resize(static_cast<size_t>((group + 1) * PackedGroupBytes(type, kSize)));
+    PackGroup({type, kCopies * kSize, kSize, bytes.data()}, group,
+              packed.data() + group * PackedGroupBytes(type, kSize));
+  }
+  const size_t packed_bytes = packed.size() / kCopies;
   std::vector<float> x(static_cast<size_t>(n_rows * kSize));
   for (size_t i = 0; i < x.size(); ++i) {
     x[i] = static_cast<float>(RandomUniform(2, i)) - 0.5f;
@@ -38,7 +57,8 @@ void BenchMatMul(benchmark::State& state, Isa isa, TensorType type, int64_t n_ro
   Activations activations;
   size_t copy = 0;
   for (auto _ : state) {
-    const WeightMatrix w = {type, kSize, kSize, bytes.data() + copy * n_bytes};
+    WeightMatrix w = {type, kSize, kSize, bytes.data() + copy * n_bytes};
+    w.packed = bench.is_packed ? packed.data() + copy * packed_bytes : nullptr;
     activations.Set(x.data(), n_rows, kSize);
     MatMul(context, w, activations, y.data());
     benchmark::DoNotOptimize(y.data());
@@ -52,6 +72,18 @@ void BenchMatMul(benchmark::State& state, Isa isa, TensorType type, int64_t n_ro
 
 constexpr uint32_t kMaxTypeId = 64;
 
+bool HasPackedKernel(const MatMulKernels& kernels, TensorType type) {
+  return std::any_of(kernels.packed, kernels.packed + kernels.n_packed,
+                     [type](const TypeKernel& kernel) { return kernel.type == type; });
+}
+
+void Register(const Case& bench) {
+  const std::string name =
+      fmt::format("{}{}/{}/{}", NameOf(bench.isa), bench.is_packed ? "-packed" : "",
+                  InfoOf(bench.type).name, bench.n_rows);
+  benchmark::RegisterBenchmark(name.c_str(), BenchMatMul, bench)->Unit(benchmark::kMicrosecond);
+}
+
 void RegisterAll() {
   for (const Isa isa : SupportedIsas()) {
     for (uint32_t id = 0; id < kMaxTypeId; ++id) {
@@ -59,12 +91,11 @@ void RegisterAll() {
       if (!info || !IsMatMulType(info->type)) {
         continue;
       }
-      const TensorType type = info->type;
-      for (const int64_t n_rows : {1, 8, 64}) {
-        const std::string name = std::string(NameOf(isa)) + "/" + std::string(InfoOf(type).name) +
-                                 "/" + std::to_string(n_rows);
-        benchmark::RegisterBenchmark(name.c_str(), BenchMatMul, isa, type, n_rows)
-            ->Unit(benchmark::kMicrosecond);
+      for (const int64_t n_rows : {1, 2, 3, 8, 9, 17, 64, 512}) {
+        Register({isa, info->type, false, n_rows});
+        if (HasPackedKernel(*KernelsFor(isa).matmul, info->type)) {
+          Register({isa, info->type, true, n_rows});
+        }
       }
     }
   }
