@@ -96,6 +96,8 @@ struct E2m1Levels {
 struct ActivationScale {
   float scale;
   float sum;
+  const std::byte* starts;  // two words (int32) that lie start_stride apart: −offset · Σ a of the
+  int start_stride;         // block, or of its halves
 };
 
 // acc + dots · (d · scale)
