@@ -89,7 +89,6 @@ TESTED_ELSEWHERE = {
     "src/compute/matmul_avx512.cc": "src/compute/matmul_test.cc runs all variants",
     "src/compute/matmul_scalar.cc": "src/compute/matmul_test.cc, ops_test.cc and attention_test.cc run all variants",
     "src/compute/matmul_unpacked_avx2.cc": "src/compute/matmul_test.cc runs all variants",
-    "src/compute/packed_weights.cc": "src/compute/matmul_test.cc multiplies with packed weights of every type",
     "src/compute/rows_avx2.cc": "src/compute/matmul_test.cc, ops_test.cc and attention_test.cc run all variants",
     "src/compute/rows_scalar.cc": "src/compute/matmul_test.cc, ops_test.cc and attention_test.cc run all variants",
     "src/quant/codec_block32.cc": "src/quant/codec_test.cc runs all types",

@@ -5,11 +5,9 @@
 #include <array>
 #include <cstring>
 #include <iterator>
-#include <vector>
 
 #include "base/check.h"
-#include "base/half.h"
-#include "quant/codec.h"
+#include "compute/kernels.h"
 
 namespace facet {
 namespace {
@@ -36,57 +34,258 @@ constexpr PackedFormat kFormats[] = {
 
 constexpr int kBlock = 32;  // columns
 
-unsigned CodeOf(const PackedFormat& format, int value) {
-  if (format.levels == nullptr) {
-    return static_cast<unsigned>(value + format.offset);
+constexpr PackedFormat FormatOf(TensorType type) {
+  size_t index = 0;
+  while (kFormats[index].type != type) {
+    ++index;
   }
-  return static_cast<unsigned>(std::find(format.levels, format.levels + 15, value) - format.levels);
+  return kFormats[index];
 }
 
-// Adds the code of one column of row `row` to the codes of its block, which began as zeros.
-void PutCode(int bits, unsigned code, int row, int column, std::byte* codes) {
-  const int quad = column / 4;
-  const size_t at = static_cast<size_t>(4 * row + column % 4);
-  if (bits == 8) {
-    codes[static_cast<size_t>(64 * quad) + at] = static_cast<std::byte>(code);
-    return;
+// --- what a row puts into its group ---
+
+// Of the codes of 32 columns: its 4 bytes of each 64. As many words as a code has bits.
+template <int kBits>
+using CodeWords = std::array<uint32_t, kBits>;
+
+// Of a side. Places are counted in pieces of 16 bytes: a half takes two, a byte one.
+struct SideRow {
+  std::byte* side;
+  int row;
+
+  void PutHalf(int place, uint32_t bits) const {
+    const auto half = static_cast<uint16_t>(bits);
+    std::memcpy(side + kPackedRows * place + 2 * row, &half, sizeof(half));
   }
-  codes[static_cast<size_t>(64 * (quad % 4)) + at] |=
-      static_cast<std::byte>((code & 15u) << (4 * (quad / 4)));
-  if (bits == 5) {
-    codes[256 + at] |= static_cast<std::byte>((code >> 4) << quad);
-  } else if (bits == 6) {
-    codes[256 + static_cast<size_t>(64 * (quad / 4)) + at] |=
-        static_cast<std::byte>((code >> 4) << (2 * (quad % 4)));
+  void PutByte(int place, uint32_t value) const {
+    side[kPackedRows * place + row] = static_cast<std::byte>(value);
   }
-}
-
-void PutHalf(uint16_t bits, int64_t place, int row, std::byte* side) {
-  std::memcpy(side + 2 * (kPackedRows * place + row), &bits, sizeof(bits));
-}
-
-void PutByte(int value, int64_t place, int row, std::byte* bytes) {
-  bytes[kPackedRows * place + row] = static_cast<std::byte>(value);
-}
-
-// What block `b` of the side's blocks puts there.
-void PutSide(const PackedFormat& format, const UnpackedBlock& block, int b, int row,
-             std::byte* side) {
-  if (b == 0) {
-    const bool is_bf16 = format.type == T::kMXFP4;
-    PutHalf(is_bf16 ? Bf16FromFloat(block.d[0]) : F16FromFloat(block.d[0]), 0, row, side);
-    if (format.has_minimum) {
-      PutHalf(F16FromFloat(block.dmin), 1, row, side);
+  // The four bytes of a word, in ascending places.
+  void PutBytes(int place, uint32_t word) const {
+    for (int i = 0; i < 4; ++i) {
+      PutByte(place + i, word >> (8 * i));
     }
   }
-  std::byte* scales = side + kPackedRows * (format.has_minimum ? 4 : 2);
-  for (int s = 0; s < format.scales_per_block; ++s) {
-    PutByte(block.s[s], int64_t{b} * format.scales_per_block + s, row, scales);
-  }
-  if (format.has_minima) {
-    PutByte(block.m[0], int64_t{format.blocks_per_side} * format.scales_per_block + b, row, scales);
+};
+
+uint32_t Word(const std::byte* bytes) {
+  uint32_t value;
+  std::memcpy(&value, bytes, sizeof(value));
+  return value;
+}
+
+uint32_t Half(const std::byte* bytes) {
+  uint16_t value;
+  std::memcpy(&value, bytes, sizeof(value));
+  return value;
+}
+
+// 16 bytes whose low nibbles are columns 0 to 15 and whose high ones are 16 to 31 are packed
+// already.
+template <size_t kN>
+void CopyNibbles(const std::byte* packed, std::array<uint32_t, kN>* words) {
+  std::memcpy(words->data(), packed, 16);
+}
+
+// Nibbles `shift` / 4 of 32 bytes, a column each.
+template <size_t kN>
+void TakeNibbles(const std::byte* packed, int shift, std::array<uint32_t, kN>* words) {
+  constexpr uint32_t kLow = 0x0f0f0f0f;
+  for (size_t v = 0; v < 4; ++v) {
+    const uint32_t first = (Word(packed + 4 * v) >> shift) & kLow;
+    const uint32_t second = (Word(packed + 4 * v + 16) >> shift) & kLow;
+    (*words)[v] = first | second << 4;
   }
 }
+
+// Bit 4 q + j of `bits`, for column 4 q + j, to bit q of byte j.
+uint32_t FifthBits(uint32_t bits) {
+  uint32_t word = 0;
+  for (int q = 0; q < 8; ++q) {
+    const uint32_t four = (bits >> (4 * q)) & 15u;
+    word |= ((four * 0x00204081u) & 0x01010101u) << q;  // bit j moves to bit 8 j
+  }
+  return word;
+}
+
+// --- types: where a file block has what a group needs ---
+
+// kBytes is the size of a file block; Codes takes those of its run `b` of 32 columns.
+template <TensorType kOfType, int kFileBytes>
+struct BlockType {
+  static constexpr PackedFormat kFormat = FormatOf(kOfType);
+  static constexpr int kBytes = kFileBytes;
+  using Words = CodeWords<kFormat.code_bits>;
+};
+
+struct PackQ4_0 : BlockType<T::kQ4_0, 18> {
+  static void Codes(const std::byte* block, int, Words* words) { CopyNibbles(block + 2, words); }
+  static void Side(const std::byte* block, const SideRow& side) { side.PutHalf(0, Half(block)); }
+};
+
+struct PackIQ4NL : BlockType<T::kIQ4_NL, 18> {
+  static constexpr auto Codes = PackQ4_0::Codes;
+  static constexpr auto Side = PackQ4_0::Side;
+};
+
+// value = d · code + offset: the minimum is the offset with its sign turned.
+void PutScaleAndOffset(const std::byte* block, const SideRow& side) {
+  side.PutHalf(0, Half(block));
+  side.PutHalf(2, Half(block + 2) ^ 0x8000u);
+}
+
+struct PackQ4_1 : BlockType<T::kQ4_1, 20> {
+  static void Codes(const std::byte* block, int, Words* words) { CopyNibbles(block + 4, words); }
+  static constexpr auto Side = PutScaleAndOffset;
+};
+
+struct PackQ5_0 : BlockType<T::kQ5_0, 22> {
+  static void Codes(const std::byte* block, int, Words* words) {
+    CopyNibbles(block + 6, words);
+    (*words)[4] = FifthBits(Word(block + 2));
+  }
+  static constexpr auto Side = PackQ4_0::Side;
+};
+
+struct PackQ5_1 : BlockType<T::kQ5_1, 24> {
+  static void Codes(const std::byte* block, int, Words* words) {
+    CopyNibbles(block + 8, words);
+    (*words)[4] = FifthBits(Word(block + 4));
+  }
+  static constexpr auto Side = PutScaleAndOffset;
+};
+
+struct PackQ8_0 : BlockType<T::kQ8_0, 34> {
+  static void Codes(const std::byte* block, int, Words* words) {
+    for (size_t q = 0; q < words->size(); ++q) {
+      (*words)[q] = Word(block + 2 + 4 * q) ^ 0x80808080u;  // code = value + 128
+    }
+  }
+  static constexpr auto Side = PackQ4_0::Side;
+};
+
+// d, dmin and eight 6-bit scales and minima in 12 bytes.
+void PutScalesAndMinima(const std::byte* block, const SideRow& side) {
+  constexpr uint32_t kSix = 0x3f3f3f3f;
+  constexpr uint32_t kFour = 0x0f0f0f0f;
+  constexpr uint32_t kTwo = 0x30303030;
+  const uint32_t a = Word(block + 4);
+  const uint32_t b = Word(block + 8);
+  const uint32_t c = Word(block + 12);
+  side.PutHalf(0, Half(block));
+  side.PutHalf(2, Half(block + 2));
+  side.PutBytes(4, a & kSix);
+  side.PutBytes(8, (c & kFour) | ((a >> 2) & kTwo));
+  side.PutBytes(12, b & kSix);
+  side.PutBytes(16, ((c >> 4) & kFour) | ((b >> 2) & kTwo));
+}
+
+struct PackQ4K : BlockType<T::kQ4_K, 144> {
+  static void Codes(const std::byte* block, int b, Words* words) {
+    TakeNibbles(block + 16 + 32 * (b / 2), 4 * (b % 2), words);
+  }
+  static constexpr auto Side = PutScalesAndMinima;
+};
+
+struct PackQ5K : BlockType<T::kQ5_K, 176> {
+  static void Codes(const std::byte* block, int b, Words* words) {
+    TakeNibbles(block + 48 + 32 * (b / 2), 4 * (b % 2), words);
+    uint32_t plane = 0;
+    for (int q = 0; q < 8; ++q) {
+      plane |= ((Word(block + 16 + 4 * q) >> b) & 0x01010101u) << q;
+    }
+    (*words)[4] = plane;
+  }
+  static constexpr auto Side = PutScalesAndMinima;
+};
+
+struct PackQ6K : BlockType<T::kQ6_K, 210> {
+  static void Codes(const std::byte* block, int b, Words* words) {
+    TakeNibbles(block + 64 * (b / 4) + 32 * (b % 2), b % 4 / 2 * 4, words);
+    const std::byte* pairs = block + 128 + 32 * (b / 4);
+    for (int p = 0; p < 2; ++p) {
+      uint32_t plane = 0;
+      for (int r = 0; r < 4; ++r) {
+        plane |= ((Word(pairs + 16 * p + 4 * r) >> (2 * (b % 4))) & 0x03030303u) << (2 * r);
+      }
+      (*words)[static_cast<size_t>(4 + p)] = plane;
+    }
+  }
+  static void Side(const std::byte* block, const SideRow& side) {
+    side.PutHalf(0, Half(block + 208));
+    for (int i = 0; i < 4; ++i) {
+      side.PutBytes(2 + 4 * i, Word(block + 192 + 4 * i));
+    }
+  }
+};
+
+struct PackIQ4XS : BlockType<T::kIQ4_XS, 136> {
+  static void Codes(const std::byte* block, int b, Words* words) {
+    CopyNibbles(block + 8 + 16 * b, words);
+  }
+  static void Side(const std::byte* block, const SideRow& side) {
+    side.PutHalf(0, Half(block));
+    const uint32_t high = Half(block + 2);
+    const uint32_t low = Word(block + 4);
+    for (int b = 0; b < 8; ++b) {
+      const uint32_t scale = ((low >> (4 * b)) & 15u) | ((high >> (2 * b)) & 3u) << 4;
+      side.PutByte(2 + b, scale - 32);
+    }
+  }
+};
+
+struct PackMXFP4 : BlockType<T::kMXFP4, 17> {
+  static void Codes(const std::byte* block, int, Words* words) { CopyNibbles(block + 1, words); }
+  // 2^(e − 128) as bfloat16; the two smallest are subnormal.
+  static void Side(const std::byte* block, const SideRow& side) {
+    const auto e = static_cast<uint32_t>(block[0]);
+    side.PutHalf(0, e < 2 ? 0x20u << e : (e - 1) << 7);
+  }
+};
+
+// --- groups ---
+
+// Row after row within each file block: what is written stays in the first cache, and the rows are
+// read as so many streams.
+template <typename Type>
+void PackRows(const WeightMatrix& w, int64_t group, std::byte* out) {
+  constexpr int kBlocks = Type::kFormat.blocks_per_side;
+  constexpr int kCodeBytes = Type::kFormat.code_bytes();
+  const int64_t n_sides = w.n_in / kBlock / kBlocks;
+  const auto n_rows =
+      static_cast<int>(std::min<int64_t>(kPackedRows, w.n_out - kPackedRows * group));
+  const std::byte* first = w.row(kPackedRows * group);
+  const int64_t row_bytes = w.row_bytes();
+  std::byte* sides = out + n_sides * kBlocks * kCodeBytes;
+  for (int64_t i = 0; i < n_sides; ++i) {
+    for (int row = 0; row < n_rows; ++row) {
+      const std::byte* block = first + row * row_bytes + i * Type::kBytes;
+      for (int b = 0; b < kBlocks; ++b) {
+        typename Type::Words words;
+        Type::Codes(block, b, &words);
+        std::byte* codes = out + (i * kBlocks + b) * kCodeBytes + 4 * row;
+        for (size_t v = 0; v < words.size(); ++v) {
+          std::memcpy(codes + 64 * v, &words[v], 4);
+        }
+      }
+      Type::Side(block, {sides + i * Type::kFormat.side_bytes(), row});
+    }
+  }
+}
+
+struct Packer {
+  TensorType type;
+  void (*pack)(const WeightMatrix& w, int64_t group, std::byte* out);
+};
+
+constexpr Packer kPackers[] = {
+    {T::kQ4_0, PackRows<PackQ4_0>},    {T::kQ4_1, PackRows<PackQ4_1>},
+    {T::kQ5_0, PackRows<PackQ5_0>},    {T::kQ5_1, PackRows<PackQ5_1>},
+    {T::kQ8_0, PackRows<PackQ8_0>},    {T::kQ4_K, PackRows<PackQ4K>},
+    {T::kQ5_K, PackRows<PackQ5K>},     {T::kQ6_K, PackRows<PackQ6K>},
+    {T::kIQ4_NL, PackRows<PackIQ4NL>}, {T::kIQ4_XS, PackRows<PackIQ4XS>},
+    {T::kMXFP4, PackRows<PackMXFP4>},
+};
 
 }  // namespace
 
@@ -112,26 +311,24 @@ int64_t PackedBytes(const WeightMatrix& w) {
   return (w.n_out + kPackedRows - 1) / kPackedRows * PackedGroupBytes(w.type, w.n_in);
 }
 
+bool HasPackedKernel(const Kernels& kernels, TensorType type) {
+  const TypeKernel* end = kernels.matmul->packed + kernels.matmul->n_packed;
+  return std::any_of(kernels.matmul->packed, end,
+                     [type](const TypeKernel& kernel) { return kernel.type == type; });
+}
+
 void PackGroup(const WeightMatrix& w, int64_t group, std::byte* out) {
+  const Packer* packer = std::find_if(std::begin(kPackers), std::end(kPackers),
+                                      [&w](const Packer& p) { return p.type == w.type; });
+  FACET_CHECK(packer != std::end(kPackers));
   const PackedFormat* format = FindPackedFormat(w.type);
-  FACET_CHECK(format != nullptr);
+  const int64_t n_bytes = PackedGroupBytes(w.type, w.n_in);
   const int64_t n_blocks = w.n_in / kBlock;
-  std::fill_n(out, PackedGroupBytes(w.type, w.n_in), std::byte{0});
-  std::byte* sides = out + n_blocks * format->code_bytes();
-  std::vector<UnpackedBlock> blocks(static_cast<size_t>(n_blocks));
-  for (int row = 0; row < kPackedRows && kPackedRows * group + row < w.n_out; ++row) {
-    FindCodec(w.type)->unpack(w.row(kPackedRows * group + row), w.n_in, blocks.data());
-    for (int64_t b = 0; b < n_blocks; ++b) {
-      const UnpackedBlock& block = blocks[static_cast<size_t>(b)];
-      for (int column = 0; column < kBlock; ++column) {
-        PutCode(format->code_bits, CodeOf(*format, block.q[column]), row, column,
-                out + b * format->code_bytes());
-      }
-      const int64_t side = b / format->blocks_per_side;
-      PutSide(*format, block, static_cast<int>(b % format->blocks_per_side), row,
-              sides + side * format->side_bytes());
-    }
-  }
+  const int64_t n_used =
+      n_blocks * format->code_bytes() + n_blocks / format->blocks_per_side * format->side_bytes();
+  const bool is_whole = kPackedRows * (group + 1) <= w.n_out;
+  std::fill(out + (is_whole ? n_used : 0), out + n_bytes, std::byte{0});
+  packer->pack(w, group, out);
 }
 
 }  // namespace facet

@@ -7,11 +7,12 @@
 // A group of 16 rows is its codes for ascending blocks of 32 columns, then its sides, padded with
 // zeros to a multiple of 64 bytes; rows past n_out are zeros. In a block, byte 4 i + j of each 64
 // bytes belongs to row i:
-//   4 bits   vector v < 4: low nibble the code of column 4 v + j, high nibble of column 16 + 4 v +
-//   j 5 bits   the same, then a vector in which bit q is bit 4 of the code of column 4 q + j 6 bits
-//   the same, then two vectors; bits 2 r and 2 r + 1 of vector p are bits 4 and 5 of the
-//            code of column 4 (4 p + r) + j
-//   8 bits   vector q < 8: the code of column 4 q + j
+//   4 bits: vector v < 4 has in its low nibbles the codes of columns 4 v + j, in the high ones
+//           those of columns 16 + 4 v + j
+//   5 bits: the same, then a vector in which bit q is bit 4 of the code of column 4 q + j
+//   6 bits: the same, then two vectors; bits 2 r and 2 r + 1 of vector p are bits 4 and 5 of
+//           the code of column 4 (4 p + r) + j
+//   8 bits: vector q < 8 has the codes of columns 4 q + j
 // A value is code − offset or, for types with levels, the level that the code numbers. A side
 // holds, of each 16 rows next to one another: d; dmin where there is a minimum (both float16;
 // bfloat16 for MXFP4); then for K types and IQ4_XS per block the scales s (int8; Q6_K of both
@@ -54,6 +55,10 @@ int64_t PackedGroupBytes(TensorType type, int64_t n_in);
 
 /// Bytes of the whole matrix, or 0 when its type has no layout.
 int64_t PackedBytes(const WeightMatrix& w);
+
+/// Whether `kernels` multiplies with packed weights of this type; others are used as they lie in
+/// the file.
+bool HasPackedKernel(const Kernels& kernels, TensorType type);
 
 /// Writes group `group` (rows [16 group, 16 group + 16) of w.data) to `out`, PackedGroupBytes
 /// large. Groups may be packed on several threads at once.
