@@ -57,11 +57,6 @@ std::vector<int> TopExperts(const float* probability, int n_experts, int n_used)
   return ids;
 }
 
-RopeTable RopeFor(const std::vector<float>& inverse_frequency,
-                  const std::vector<int32_t>& positions) {
-  return inverse_frequency.empty() ? RopeTable{} : MakeRopeTable(inverse_frequency, positions);
-}
-
 }  // namespace
 
 TextModel::TextModel(const Config* config, Weights weights, ComputeContext context, KvStore kv,
@@ -117,8 +112,8 @@ void TextModel::Begin(const Batch& batch) {
     rows_.push_back({&batch.rows[i], static_cast<int>(i)});
     positions.push_back(batch.rows[i].pos);
   }
-  rope_sliding_ = RopeFor(weights_.inverse_frequency_sliding, positions);
-  rope_full_ = RopeFor(weights_.inverse_frequency_full, positions);
+  rope_sliding_ = MakeRopeTable(context_, weights_.inverse_frequency_sliding, positions);
+  rope_full_ = MakeRopeTable(context_, weights_.inverse_frequency_full, positions);
   const auto addresses = [this](LayerKind group, std::span<const BlockId> ids) {
     std::vector<std::byte*> blocks;
     for (const BlockId id : ids) {
@@ -349,40 +344,37 @@ void TextModel::Experts(int l) {
   Route(w);
   EmitTap("router_weights", l, expert_weight_, config_.n_experts);
   RmsNorm(context_, x_.data(), {w.pre_norm.data(), config_.norm_eps}, n_rows(), n, h_.data());
-  float* sum = Reserve(&expert_sum_, n_rows() * n);
-  std::fill_n(sum, n_rows() * n, 0.0F);
+  activations_.Set(h_.data(), n_rows(), n);
+  std::fill_n(Reserve(&expert_sum_, n_rows() * n), n_rows() * n, 0.0F);
   for (int e = 0; e < config_.n_experts; ++e) {
-    std::vector<int64_t> users;
+    expert_rows_.clear();
     for (int64_t r = 0; r < n_rows(); ++r) {
       if (expert_weight_[static_cast<size_t>(r * config_.n_experts + e)] != 0.0F) {
-        users.push_back(r);
+        expert_rows_.push_back(r);
       }
     }
-    if (users.empty()) {
-      continue;
-    }
-    const auto n_users = static_cast<int64_t>(users.size());
-    const ExpertWeights& expert = w.experts[static_cast<size_t>(e)];
-    float* gathered = Reserve(&gathered_, n_users * n);
-    for (int64_t u = 0; u < n_users; ++u) {
-      std::copy_n(h_.begin() + users[static_cast<size_t>(u)] * n, n, gathered + u * n);
-    }
-    float* gate = Reserve(&gate_, n_users * config_.n_ff_expert);
-    float* up = Reserve(&up_, n_users * config_.n_ff_expert);
-    activations_.Set(gathered, n_users, n);
-    MatMul(context_, expert.gate, activations_, gate);
-    MatMul(context_, expert.up, activations_, up);
-    GeluMul(context_, gate, up, n_users * config_.n_ff_expert, gate);
-    inner_activations_.Set(gate, n_users, config_.n_ff_expert);
-    MatMul(context_, expert.down, inner_activations_, gathered);
-    for (int64_t u = 0; u < n_users; ++u) {
-      const int64_t r = users[static_cast<size_t>(u)];
-      const float weight = expert_weight_[static_cast<size_t>(r * config_.n_experts + e)];
-      for (int64_t i = 0; i < n; ++i) {
-        sum[r * n + i] += weight * gathered[u * n + i];
-      }
+    if (!expert_rows_.empty()) {
+      Expert(w.experts[static_cast<size_t>(e)], e);
     }
   }
+}
+
+/// Expert `e` over expert_rows_, whose int8 form all experts share.
+void TextModel::Expert(const ExpertWeights& w, int e) {
+  const auto n_users = static_cast<int64_t>(expert_rows_.size());
+  const int64_t n = config_.n_embd;
+  const int64_t n_inner = n_users * config_.n_ff_expert;
+  float* gate = Reserve(&gate_, n_inner);
+  float* up = Reserve(&up_, n_inner);
+  float* down = Reserve(&expert_out_, n_users * n);
+  expert_activations_.SetRowsOf(&activations_, expert_rows_);
+  MatMul(context_, w.gate, expert_activations_, gate);
+  MatMul(context_, w.up, expert_activations_, up);
+  GeluMul(context_, gate, up, n_inner, gate);
+  inner_activations_.Set(gate, n_users, config_.n_ff_expert);
+  MatMul(context_, w.down, inner_activations_, down);
+  AddWeightedRows(context_, down, expert_rows_, {expert_weight_.data() + e, config_.n_experts}, n,
+                  expert_sum_.data());
 }
 
 /// x += rms(proj(gelu(gate x) · ple_l)), where ple_l = (rms(proj_l embedded · n_embd^-1/2) +
@@ -394,9 +386,7 @@ void TextModel::PerLayerInput(int l) {
   const int64_t width = config_.n_embd_per_layer;
   float* ple = Reserve(&ple_, n_rows() * width);
   float* token = Reserve(&ple_token_, n_rows() * width);
-  const WeightMatrix& all = weights_.ple_model_proj;
-  const WeightMatrix of_layer{all.type, width, n, all.row(l * width)};
-  MatMul(context_, of_layer, embedded_activations_, ple);
+  MatMul(context_, w.ple_model_proj, embedded_activations_, ple);
   Scale(context_, 1.0F / std::sqrt(static_cast<float>(n)), n_rows() * width, ple);
   RmsNorm(context_, ple, {weights_.ple_proj_norm.data(), config_.norm_eps}, n_rows(), width, ple);
   for (int64_t r = 0; r < n_rows(); ++r) {

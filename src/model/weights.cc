@@ -263,6 +263,16 @@ void BindLayer(const Config& c, int l, Binder* binder, LayerWeights* w) {
   }
 }
 
+/// One tensor for all layers; each takes its rows.
+void BindPerLayerProjection(const Config& c, Binder* binder, std::vector<LayerWeights>* layers) {
+  const int64_t n = c.n_embd_per_layer;
+  WeightMatrix all;
+  binder->Matrix("per_layer_model_proj.weight", n * c.n_layers, c.n_embd, &all);
+  for (int64_t l = 0; all.data != nullptr && l < c.n_layers; ++l) {
+    (*layers)[static_cast<size_t>(l)].ple_model_proj = {all.type, n, all.n_in, all.row(l * n)};
+  }
+}
+
 int HeadSize(const Config& c, LayerKind kind) {
   for (const LayerDesc& layer : c.layers) {
     if (layer.kind == kind) {
@@ -307,6 +317,7 @@ Result<Weights> BindWeights(const Checkpoint& checkpoint) {
   const Config& c = checkpoint.config();
   Binder binder(checkpoint);
   Weights w;
+  w.layers.resize(static_cast<size_t>(c.n_layers));
   binder.Matrix("token_embd.weight", c.n_vocab, c.n_embd, &w.token_embd);
   w.output = w.token_embd;
   if (binder.Has("output.weight")) {
@@ -316,11 +327,10 @@ Result<Weights> BindWeights(const Checkpoint& checkpoint) {
   if (c.n_embd_per_layer > 0) {
     const int64_t width = int64_t{c.n_layers} * c.n_embd_per_layer;
     binder.Matrix("per_layer_token_embd.weight", c.n_vocab, width, &w.ple_token_embd);
-    binder.Matrix("per_layer_model_proj.weight", width, c.n_embd, &w.ple_model_proj);
     binder.Vector("per_layer_proj_norm.weight", c.n_embd_per_layer, &w.ple_proj_norm);
+    BindPerLayerProjection(c, &binder, &w.layers);
   }
   BindRope(c, &binder, &w);
-  w.layers.resize(static_cast<size_t>(c.n_layers));
   for (int l = 0; l < c.n_layers; ++l) {
     BindLayer(c, l, &binder, &w.layers[static_cast<size_t>(l)]);
   }
@@ -341,19 +351,21 @@ bool IsTextTensorName(std::string_view name) {
                                                     name.substr(dot + 1)) != kLayerNames.end();
 }
 
-double BytesPerToken(const Checkpoint& checkpoint) {
+double BytesPerToken(const Checkpoint& checkpoint) { return BytesPerStep(checkpoint, 1); }
+
+double BytesPerStep(const Checkpoint& checkpoint, int n_rows) {
   const Config& config = checkpoint.config();
   const bool has_output = checkpoint.Find("output.weight") != nullptr;
+  const double unused =
+      config.n_experts > 0 ? 1 - static_cast<double>(config.n_experts_used) / config.n_experts : 0;
+  const double share_of_experts = 1 - std::pow(unused, n_rows);
   double n_bytes = 0;
   for (const CheckpointTensor& tensor : checkpoint.tensors()) {
     const bool is_lookup = tensor.name == "per_layer_token_embd.weight" ||
                            (has_output && tensor.name == "token_embd.weight");
     const bool is_of_experts =
         config.n_experts > 0 && tensor.name.find("_exps.") != std::string::npos;
-    const double share = is_lookup ? 0
-                         : is_of_experts
-                             ? static_cast<double>(config.n_experts_used) / config.n_experts
-                             : 1;
+    const double share = is_lookup ? 0 : is_of_experts ? share_of_experts : 1;
     n_bytes += share * static_cast<double>(tensor.data.size());
   }
   return n_bytes;

@@ -48,6 +48,7 @@ struct LayerWeights {
   WeightMatrix down;                  // [n_embd, n_ff]
   std::vector<float> post_ffn_norm;   // [n_embd]
   MixtureWeights mixture;             // experts empty when there is none
+  WeightMatrix ple_model_proj;        // [n_embd_per_layer, n_embd]
   WeightMatrix ple_gate;              // [n_embd_per_layer, n_embd]
   WeightMatrix ple_proj;              // [n_embd, n_embd_per_layer]
   std::vector<float> ple_norm;        // [n_embd]
@@ -59,7 +60,6 @@ struct Weights {
   WeightMatrix output;               // [n_vocab, n_embd]: token_embd when tied
   std::vector<float> output_norm;    // [n_embd]
   WeightMatrix ple_token_embd;       // [n_vocab, n_layers * n_embd_per_layer]
-  WeightMatrix ple_model_proj;       // [n_layers * n_embd_per_layer, n_embd]
   std::vector<float> ple_proj_norm;  // [n_embd_per_layer]
   /// Angle per position of each turning pair (reference.md 1.6); pairs that stand still are left
   /// out.
@@ -79,6 +79,10 @@ bool IsTextTensorName(std::string_view name);
 /// Bytes of weights that one generated token reads: tables that are only looked up do not count,
 /// and of a mixture's experts only the share in use.
 double BytesPerToken(const Checkpoint& checkpoint);
+
+/// The same for a step of `n_rows` rows of different sequences, which read the weights together. Of
+/// a mixture the experts that are met at least once, as if each row drew its own evenly.
+double BytesPerStep(const Checkpoint& checkpoint, int n_rows);
 
 /// Sets head sizes, KV heads, feed-forward widths and v_is_k from the shapes of the tensors where
 /// the metadata says otherwise (files differ), with one warning that names the first difference.
