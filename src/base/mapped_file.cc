@@ -8,8 +8,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <utility>
+
+#include "base/check.h"
 
 namespace facet {
 namespace {
@@ -21,6 +24,19 @@ void Unmap(std::span<const std::byte> bytes) {
 }
 
 }  // namespace
+
+void MappedFile::Release(std::span<const std::byte> part) const {
+  FACET_CHECK(part.empty() ||
+              (part.data() >= bytes_.data() && part.size() <= bytes_.size() &&
+               static_cast<size_t>(part.data() - bytes_.data()) <= bytes_.size() - part.size()));
+  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto address = reinterpret_cast<uintptr_t>(part.data());
+  const uintptr_t begin = (address + page - 1) / page * page;
+  const uintptr_t end = (address + part.size()) / page * page;
+  if (begin < end) {
+    (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  }
+}
 
 Result<MappedFile> MappedFile::Open(const std::string& path) {
   // Without O_NONBLOCK, opening a pipe would wait for a writer before it could be refused.

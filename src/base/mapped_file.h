@@ -21,6 +21,10 @@ class MappedFile {
 
   [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
 
+  /// Gives the memory of the whole pages inside `part` of bytes() back to the system. The bytes
+  /// stay what they are: what is read again comes from the file.
+  void Release(std::span<const std::byte> part) const;
+
  private:
   explicit MappedFile(std::span<const std::byte> bytes) : bytes_(bytes) {}
 

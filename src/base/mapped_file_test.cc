@@ -48,6 +48,26 @@ TEST_F(MappedFileTest, MovesKeepTheAddress) {
   EXPECT_EQ(AsText(third.bytes()), "first");
 }
 
+/// Kilobytes of the process in memory that belong to files.
+int64_t FileMemoryKb() {
+  const std::string status = *ReadFile("/proc/self/status", 1 << 20);
+  return std::stoll(status.substr(status.find("RssFile:") + 8));
+}
+
+TEST_F(MappedFileTest, ReleasedBytesLeaveMemoryAndAreReadAgain) {
+  constexpr size_t kSize = size_t{32} << 20;
+  const std::string bytes(kSize + 123, 'y');
+  const Result<MappedFile> file = MappedFile::Open(Make("a", bytes));
+  ASSERT_TRUE(file.ok());
+  ASSERT_EQ(AsText(file->bytes()), bytes);
+  const int64_t before_kb = FileMemoryKb();
+  file->Release(file->bytes().subspan(100, kSize));
+  EXPECT_LE(FileMemoryKb(), before_kb - int64_t{kSize / 1024} * 9 / 10);
+  EXPECT_EQ(AsText(file->bytes()), bytes);
+  file->Release(file->bytes().first(10));  // less than a page
+  file->Release({});
+}
+
 TEST_F(MappedFileTest, OutlivesTheName) {
   const std::string path = Make("a", "kept");
   const Result<MappedFile> file = MappedFile::Open(path);

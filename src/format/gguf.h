@@ -142,6 +142,8 @@ class File {
   }  ///< of all shards, in order
   [[nodiscard]] const TensorView* Find(std::string_view tensor_name) const;
   [[nodiscard]] uint64_t n_bytes() const { return n_bytes_; }  ///< of all files
+  /// Gives memory with data of a tensor back (MappedFile::Release); bytes in memory stay.
+  void Release(std::span<const std::byte> data) const;
   [[nodiscard]] size_t n_shards() const { return n_shards_; }
   [[nodiscard]] const std::vector<std::string>& paths() const {
     return paths_;

@@ -157,6 +157,16 @@ Result<File> File::Open(const std::string& path) {
   return file;
 }
 
+void File::Release(std::span<const std::byte> data) const {
+  for (const MappedFile& map : maps_) {
+    const auto bytes = map.bytes();
+    if (data.data() >= bytes.data() && data.data() < bytes.data() + bytes.size()) {
+      map.Release(data);
+      return;
+    }
+  }
+}
+
 const TensorView* File::Find(std::string_view tensor_name) const {
   const auto position = FindName(by_name_, tensor_name);
   return position ? &tensors_[*position] : nullptr;

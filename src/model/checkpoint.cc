@@ -226,6 +226,12 @@ const CheckpointTensor* Checkpoint::Find(std::string_view gguf_name) const {
   return found != state_->by_name.end() ? &state_->tensors[found->second] : nullptr;
 }
 
+void Checkpoint::Release(std::span<const std::byte> data) const {
+  if (state_->gguf.has_value()) {
+    state_->gguf->Release(data);
+  }
+}
+
 const gguf::Metadata* Checkpoint::gguf_metadata() const {
   return state_->gguf.has_value() ? &state_->gguf->metadata() : nullptr;
 }

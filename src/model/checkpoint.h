@@ -57,6 +57,9 @@ class Checkpoint {
   [[nodiscard]] uint64_t n_bytes() const;  ///< of all files of weights
   /// Tensors of vision and audio in a directory, which are not among tensors().
   [[nodiscard]] size_t n_media_tensors() const;
+  /// Gives memory that holds `data`, part of a tensor, back to the system: for what is not read
+  /// again soon. It stays readable. Only GGUF files; what was in memory before stays there.
+  void Release(std::span<const std::byte> data) const;
   /// The template in the file; empty when there is none.
   [[nodiscard]] const std::string& chat_template() const;
 

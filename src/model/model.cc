@@ -8,6 +8,7 @@
 
 #include "compute/thread_pool.h"
 #include "model/kv_store.h"
+#include "model/packing.h"
 #include "model/text_model.h"
 #include "model/weights.h"
 
@@ -47,6 +48,9 @@ Result<std::unique_ptr<TextModel>> MakeTextModel(const Checkpoint& checkpoint,
   const Config& config = checkpoint.config();
   FACET_ASSIGN(const KvPoolPlan plan, PlanKv(config, options));
   FACET_ASSIGN(Weights weights, BindWeights(checkpoint));
+  if (options.pack) {
+    FACET_RETURN_IF_ERROR(PackWeights(checkpoint, context, options.on_packed, &weights));
+  }
   RunnerInfo info;
   info.n_vocab = config.n_vocab;
   info.n_context = options.n_context > 0 ? options.n_context : config.n_context;

@@ -38,7 +38,7 @@ struct RunnerOptions {
 Result<KvPoolPlan> PlanKv(const Config& config, const RunnerOptions& options);
 
 /// Binds the checkpoint's tensors (each missing, misshapen or unreadable one is refused by name)
-/// and allocates. The checkpoint must outlive the runner: weights are used where they lie.
+/// and allocates. The checkpoint must outlive the runner: what is not packed is used where it lies.
 Result<std::unique_ptr<Runner>> MakeRunner(const Checkpoint& checkpoint,
                                            const RunnerOptions& options);
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/page_memory.h"
 #include "base/status.h"
 #include "compute/matmul.h"
 #include "model/checkpoint.h"
@@ -66,6 +67,7 @@ struct Weights {
   std::vector<float> inverse_frequency_sliding;
   std::vector<float> inverse_frequency_full;
   std::vector<LayerWeights> layers;
+  PageMemory packed;  ///< what WeightMatrix::packed points into (packing.h)
 };
 
 /// Finds every tensor that `config` asks for; the first that is missing, misshapen or of a type
