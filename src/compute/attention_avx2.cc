@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of one row with AVX2: 32 keys side by side for the scores, channels side by side for
-// the output; two query heads share each loaded key and value. Equal to attention_scalar.cc bit for
-// bit. Compiled with -mavx2 -mfma -mf16c; uses no inline function of the library or the standard
-// library (vector_math_avx2.h says why).
+// Attention of queries with a tile, with AVX2: 16 keys side by side for the scores of up to 4
+// queries, 16 channels side by side for their outputs, so that each chain is one lane. Equal to
+// attention_scalar.cc bit for bit. Compiled with -mavx2 -mfma -mf16c; uses no inline function of
+// the library or the standard library (vector_math_avx2.h says why).
+//
+// What bounds it: 8 of the 16 registers are sums, as the latency of a fused multiply-add wants at
+// two a cycle. For each 8 of them 2 vectors are loaded and converted and 4 factors broadcast, in
+// the shadow of the arithmetic.
 #include <immintrin.h>
 
 #include "compute/kernels.h"
@@ -13,6 +17,8 @@ namespace {
 
 constexpr int kTile = kKvBlockPositions;
 constexpr int kVectors = kTile / 8;
+constexpr int kGroup = 32;    // channels that share a scale
+constexpr int kMostSums = 4;  // queries that have their sums in registers together
 
 // Element i and the 7 after it, as floats without their scale.
 struct StoredF32 {
@@ -45,186 +51,245 @@ struct StoredQ8 {
   }
 };
 
-inline float LoadScale(const std::byte* scales, int64_t i) {
-  uint16_t bits;
-  __builtin_memcpy(&bits, scales + 2 * i, sizeof(bits));
-  return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits)));
-}
-
-struct Tile {
-  const std::byte* k;
-  const std::byte* v;
-  const std::byte* k_scales;
-  const std::byte* v_scales;
-  int low;  // visible keys [low, high)
-  int high;
+// The scales of a group of channels for each of the 32 positions.
+struct GroupScales {
+  float of[kTile];
 };
 
-struct Running {
-  float largest;
-  float sum;
-};
-
-// scores[head][key] of all 32 keys, visible or not. Channels [begin, end) have one scale per key.
-template <typename Stored, int kHeads>
-inline void AddScores(const AttentionTask& task, const Tile& tile, int begin, int end,
-                      __m256 (&scores)[kHeads][kVectors]) {
-  __m256 key_scales[kVectors];
-  if constexpr (Stored::kHasScales) {
-    for (int c = 0; c < kVectors; ++c) {
-      key_scales[c] = StoredF16::Load(tile.k_scales, begin / 32 * kTile + 8 * c);
-    }
-  }
-  for (int d = begin; d < end; ++d) {
-    __m256 q[kHeads];
-    for (int head = 0; head < kHeads; ++head) {
-      q[head] = _mm256_broadcast_ss(task.q + head * task.d_head + d);
-    }
-    for (int c = 0; c < kVectors; ++c) {
-      __m256 key = Stored::Load(tile.k, d * kTile + 8 * c);
-      if constexpr (Stored::kHasScales) {
-        key = _mm256_mul_ps(key, key_scales[c]);
-      }
-      for (int head = 0; head < kHeads; ++head) {
-        scores[head][c] = _mm256_fmadd_ps(q[head], key, scores[head][c]);
-      }
-    }
-  }
-}
-
-// Turns scores into probabilities relative to the largest so far; returns the factor for what was
-// summed before.
-inline float Normalize(const __m256 (&scores)[kVectors], const Tile& tile, float* p,
-                       Running& running) {
-  __m256 masked[kVectors];
-  __m256 visible[kVectors];
-  __m256 most = _mm256_set1_ps(-__builtin_inff());
-  for (int c = 0; c < kVectors; ++c) {
-    const __m256i from_low = FirstLanes(tile.low - 8 * c);
-    const __m256i to_high = FirstLanes(tile.high - 8 * c);
-    visible[c] = _mm256_castsi256_ps(_mm256_andnot_si256(from_low, to_high));
-    masked[c] = _mm256_blendv_ps(_mm256_set1_ps(-__builtin_inff()), scores[c], visible[c]);
-    most = _mm256_max_ps(masked[c], most);
-  }
-  const float tile_largest = Max8(most);
-  const float largest = tile_largest > running.largest ? tile_largest : running.largest;
-  for (int c = 0; c < kVectors; ++c) {
-    const __m256 e = Exp8(_mm256_sub_ps(masked[c], _mm256_set1_ps(largest)));
-    masked[c] = _mm256_and_ps(e, visible[c]);
-    _mm256_storeu_ps(p + 8 * c, masked[c]);
-  }
-  const __m256 change = _mm256_set1_ps(running.largest - largest);
-  const float correction = _mm256_cvtss_f32(Exp8(change));
-  const __m256 sum =
-      _mm256_add_ps(_mm256_add_ps(masked[0], masked[2]), _mm256_add_ps(masked[1], masked[3]));
-  const __m128 folded =
-      _mm_fmadd_ss(_mm_set_ss(running.sum), _mm_set_ss(correction), _mm_set_ss(Tree8(sum)));
-  running = {largest, _mm_cvtss_f32(folded)};
-  return correction;
-}
-
-// out[d .. d + 8 kWidth) = out · correction + Σ p_k V_k. The channels lie within one group of 32.
-template <typename Stored, int kHeads, int kWidth>
-inline void AddValues(const AttentionTask& task, const Tile& tile, const float (&p)[kHeads][kTile],
-                      const float (&correction)[kHeads], int d) {
-  __m256 sums[kHeads][kWidth];
-  for (int head = 0; head < kHeads; ++head) {
-    for (int c = 0; c < kWidth; ++c) {
-      const float* out = task.out + head * task.d_head + d + 8 * c;
-      sums[head][c] = _mm256_mul_ps(_mm256_loadu_ps(out), _mm256_set1_ps(correction[head]));
-    }
-  }
-  for (int k = tile.low; k < tile.high; ++k) {
-    __m256 scale = _mm256_setzero_ps();
-    if constexpr (Stored::kHasScales) {
-      scale = _mm256_set1_ps(LoadScale(tile.v_scales, k * (task.d_head / 32) + d / 32));
-    }
-    for (int c = 0; c < kWidth; ++c) {
-      __m256 value = Stored::Load(tile.v, int64_t{k} * task.d_head + d + 8 * c);
-      if constexpr (Stored::kHasScales) {
-        value = _mm256_mul_ps(value, scale);
-      }
-      for (int head = 0; head < kHeads; ++head) {
-        sums[head][c] = _mm256_fmadd_ps(_mm256_broadcast_ss(&p[head][k]), value, sums[head][c]);
-      }
-    }
-  }
-  for (int head = 0; head < kHeads; ++head) {
-    for (int c = 0; c < kWidth; ++c) {
-      _mm256_storeu_ps(task.out + head * task.d_head + d + 8 * c, sums[head][c]);
-    }
-  }
-}
-
-template <typename Stored, int kHeads>
-inline void AddTile(const AttentionTask& task, const Tile& tile, Running (&running)[kHeads]) {
-  __m256 scores[kHeads][kVectors];
-  for (int head = 0; head < kHeads; ++head) {
-    for (int c = 0; c < kVectors; ++c) {
-      scores[head][c] = _mm256_setzero_ps();
-    }
-  }
-  const int step = Stored::kHasScales ? 32 : task.d_head;
-  for (int d = 0; d < task.d_head; d += step) {
-    AddScores<Stored, kHeads>(task, tile, d, d + step, scores);
-  }
-  float p[kHeads][kTile];
-  float correction[kHeads];
-  for (int head = 0; head < kHeads; ++head) {
-    correction[head] = Normalize(scores[head], tile, p[head], running[head]);
-  }
-  int d = 0;
-  for (; d + 32 <= task.d_head; d += 32) {
-    AddValues<Stored, kHeads, 4>(task, tile, p, correction, d);
-  }
-  for (; d < task.d_head; d += 8) {
-    AddValues<Stored, kHeads, 1>(task, tile, p, correction, d);
-  }
-}
-
-template <typename Stored, int kHeads>
-inline void AttendHeads(const AttentionTask& task) {
-  Running running[kHeads];
-  for (int head = 0; head < kHeads; ++head) {
-    running[head] = {-__builtin_inff(), 0.0f};
-  }
-  for (int i = 0; i < kHeads * task.d_head; i += 8) {
-    _mm256_storeu_ps(task.out + i, _mm256_setzero_ps());
-  }
-  for (int32_t t = task.begin / kTile; t * kTile < task.end; ++t) {
-    const std::byte* block = task.blocks[t];
-    const int low = task.begin - t * kTile;
-    const int high = task.end - t * kTile;
-    const Tile tile = {
-        block + task.k_offset,        block + task.v_offset, block + task.k_scales_offset,
-        block + task.v_scales_offset, low > 0 ? low : 0,     high < kTile ? high : kTile};
-    AddTile<Stored, kHeads>(task, tile, running);
-  }
-  for (int head = 0; head < kHeads; ++head) {
-    const __m256 sum = _mm256_set1_ps(running[head].sum);
-    for (int d = 0; d < task.d_head; d += 8) {
-      float* out = task.out + head * task.d_head + d;
-      _mm256_storeu_ps(out, _mm256_div_ps(_mm256_loadu_ps(out), sum));
-    }
+template <typename Stored>
+inline void LoadKeyScales(const KvTile& tile, int d, GroupScales* scales) {
+  for (int k = 0; Stored::kHasScales && k < kTile; k += 8) {
+    _mm256_storeu_ps(scales->of + k, StoredF16::Load(tile.k_scales, d / kGroup * kTile + k));
   }
 }
 
 template <typename Stored>
-void Attend(const AttentionTask& task) {
-  if (task.n_heads == 2) {
-    AttendHeads<Stored, 2>(task);
-  } else {
-    AttendHeads<Stored, 1>(task);
+inline void LoadValueScales(const KvTile& tile, int d, GroupScales* scales) {
+  const int64_t n_groups = tile.d_head / kGroup;
+  for (int k = 0; Stored::kHasScales && k < kTile; ++k) {
+    uint16_t bits;
+    __builtin_memcpy(&bits, tile.v_scales + 2 * (k * n_groups + d / kGroup), sizeof(bits));
+    scales->of[k] = _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits)));
   }
 }
+
+// Channel d of keys [k, k + 8).
+template <typename Stored>
+inline __m256 Key(const KvTile& tile, const GroupScales& scales, int d, int k) {
+  const __m256 key = Stored::Load(tile.k, int64_t{d} * kTile + k);
+  return Stored::kHasScales ? _mm256_mul_ps(key, _mm256_loadu_ps(scales.of + k)) : key;
+}
+
+// Channels [d, d + 8) of the value of position k.
+template <typename Stored>
+inline __m256 Value(const KvTile& tile, const GroupScales& scales, int d, int k) {
+  const __m256 value = Stored::Load(tile.v, int64_t{k} * tile.d_head + d);
+  return Stored::kHasScales ? _mm256_mul_ps(value, _mm256_set1_ps(scales.of[k])) : value;
+}
+
+// --- scores ---
+
+// Keys [k, k + 16) and queries [first, first + kN) of n.
+struct ScoresPart {
+  const float* q;  // [d_head][n]
+  float* s;        // [n][32]
+  int n;
+  int first;
+  int k;
+};
+
+template <typename Stored, int kN>
+void AddScores(const KvTile& tile, const ScoresPart& part) {
+  __m256 sums[kN][2];
+  for (int i = 0; i < kN; ++i) {
+    sums[i][0] = sums[i][1] = _mm256_setzero_ps();
+  }
+  GroupScales scales;
+  const float* q = part.q + part.first;
+  const int step = Stored::kHasScales ? kGroup : tile.d_head;
+  for (int begin = 0; begin < tile.d_head; begin += step) {
+    LoadKeyScales<Stored>(tile, begin, &scales);
+    for (int d = begin; d < begin + step; ++d, q += part.n) {
+      for (int c = 0; c < 2; ++c) {
+        const __m256 key = Key<Stored>(tile, scales, d, part.k + 8 * c);
+        for (int i = 0; i < kN; ++i) {
+          sums[i][c] = _mm256_fmadd_ps(_mm256_broadcast_ss(q + i), key, sums[i][c]);
+        }
+      }
+    }
+  }
+  for (int i = 0; i < kN; ++i) {
+    for (int c = 0; c < 2; ++c) {
+      _mm256_storeu_ps(part.s + (part.first + i) * kTile + part.k + 8 * c, sums[i][c]);
+    }
+  }
+}
+
+// Queries of the first of at most two equal groups.
+inline int GroupOf(int n) { return n > kMostSums ? (n + 1) / 2 : n; }
+
+template <typename Stored>
+void Scores(const KvTile& tile, const float* q, int n, float* s) {
+  constexpr void (*kAdd[kMostSums])(const KvTile&, const ScoresPart&) = {
+      AddScores<Stored, 1>, AddScores<Stored, 2>, AddScores<Stored, 3>, AddScores<Stored, 4>};
+  const int group = GroupOf(n);
+  for (int k = 0; k < kTile; k += 16) {
+    for (int first = 0; first < n; first += group) {
+      const int size = n - first < group ? n - first : group;
+      kAdd[size - 1](tile, {q, s, n, first, k});
+    }
+  }
+}
+
+// --- softmax ---
+
+// Turns scores into probabilities relative to the largest so far; returns their sum.
+inline float Normalize(float* s, __m256 largest, const __m256 (&visible)[kVectors]) {
+  __m256 p[kVectors];
+  for (int c = 0; c < kVectors; ++c) {
+    const __m256 e = Exp8(_mm256_sub_ps(_mm256_loadu_ps(s + 8 * c), largest));
+    p[c] = _mm256_and_ps(e, visible[c]);
+    _mm256_storeu_ps(s + 8 * c, p[c]);
+  }
+  return Tree8(_mm256_add_ps(_mm256_add_ps(p[0], p[2]), _mm256_add_ps(p[1], p[3])));
+}
+
+void Softmax(const SoftmaxTask& task) {
+  const __m256 nothing = _mm256_set1_ps(-__builtin_inff());
+  __m256 visible[kVectors];
+  for (int c = 0; c < kVectors; ++c) {
+    visible[c] = _mm256_castsi256_ps(
+        _mm256_andnot_si256(FirstLanes(task.low - 8 * c), FirstLanes(task.high - 8 * c)));
+  }
+  float largest[kMaxTileQueries];
+  float change[kMaxTileQueries] = {};
+  for (int i = 0; i < task.n; ++i) {
+    __m256 most = nothing;
+    for (int c = 0; c < kVectors; ++c) {
+      const __m256 s = _mm256_loadu_ps(task.s + i * kTile + 8 * c);
+      // A NaN is passed over: max returns its second operand then.
+      most = _mm256_max_ps(_mm256_blendv_ps(nothing, s, visible[c]), most);
+    }
+    const float before = task.states[i].largest;
+    const float found = Max8(most);
+    largest[i] = found > before ? found : before;
+    change[i] = before - largest[i];
+  }
+  _mm256_storeu_ps(change, Exp8(_mm256_loadu_ps(change)));
+  for (int i = 0; i < task.n; ++i) {
+    const float sum = Normalize(task.s + i * kTile, _mm256_set1_ps(largest[i]), visible);
+    const float before = task.states[i].sum;
+    task.corrections[i] = change[i];
+    task.states[i] = {largest[i], __builtin_fmaf(before, change[i], sum)};
+  }
+}
+
+// --- values ---
+
+// Channels [d, d + 8 kVectorsWide) of queries [first, first + kN).
+struct ValuesPart {
+  const ValuesTask& task;
+  const GroupScales& scales;  // of the channels' group
+  int first;
+  int d;
+};
+
+template <typename Stored, int kN, int kWide>
+void AddValues(const KvTile& tile, const ValuesPart& part) {
+  const ValuesTask& task = part.task;
+  const float* p = task.p + part.first * kTile;
+  __m256 sums[kN][kWide];
+  for (int i = 0; i < kN; ++i) {
+    const __m256 correction = _mm256_broadcast_ss(task.corrections + part.first + i);
+    for (int c = 0; c < kWide; ++c) {
+      const float* out = task.out[part.first + i] + part.d + 8 * c;
+      sums[i][c] = _mm256_mul_ps(_mm256_loadu_ps(out), correction);
+    }
+  }
+  for (int k = task.low; k < task.high; ++k) {
+    for (int c = 0; c < kWide; ++c) {
+      const __m256 value = Value<Stored>(tile, part.scales, part.d + 8 * c, k);
+      for (int i = 0; i < kN; ++i) {
+        sums[i][c] = _mm256_fmadd_ps(_mm256_broadcast_ss(p + i * kTile + k), value, sums[i][c]);
+      }
+    }
+  }
+  for (int i = 0; i < kN; ++i) {
+    for (int c = 0; c < kWide; ++c) {
+      _mm256_storeu_ps(task.out[part.first + i] + part.d + 8 * c, sums[i][c]);
+    }
+  }
+}
+
+template <typename Stored, int kWide>
+inline void AddAllValues(const KvTile& tile, const ValuesTask& task, const GroupScales& scales,
+                         int d) {
+  constexpr void (*kAdd[kMostSums])(const KvTile&, const ValuesPart&) = {
+      AddValues<Stored, 1, kWide>, AddValues<Stored, 2, kWide>, AddValues<Stored, 3, kWide>,
+      AddValues<Stored, 4, kWide>};
+  const int group = GroupOf(task.n);
+  for (int first = 0; first < task.n; first += group) {
+    const int size = task.n - first < group ? task.n - first : group;
+    kAdd[size - 1](tile, {task, scales, first, d});
+  }
+}
+
+template <typename Stored>
+void Values(const KvTile& tile, const ValuesTask& task) {
+  for (int begin = task.begin; begin < task.end; begin += kGroup) {
+    const int end = begin + kGroup < task.end ? begin + kGroup : task.end;
+    GroupScales scales;
+    LoadValueScales<Stored>(tile, begin, &scales);
+    int d = begin;
+    for (; d + 16 <= end; d += 16) {
+      AddAllValues<Stored, 2>(tile, task, scales, d);
+    }
+    if (d < end) {
+      AddAllValues<Stored, 1>(tile, task, scales, d);
+    }
+  }
+}
+
+// --- floats ---
+
+template <typename Stored>
+void Unpack(const KvTile& tile, float* k, float* v) {
+  for (int begin = 0; begin < tile.d_head; begin += kGroup) {
+    const int end = begin + kGroup < tile.d_head ? begin + kGroup : tile.d_head;
+    GroupScales scales;
+    LoadKeyScales<Stored>(tile, begin, &scales);
+    for (int d = begin; d < end; ++d) {
+      for (int key = 0; key < kTile; key += 8) {
+        _mm256_storeu_ps(k + d * kTile + key, Key<Stored>(tile, scales, d, key));
+      }
+    }
+    LoadValueScales<Stored>(tile, begin, &scales);
+    for (int key = 0; key < kTile; ++key) {
+      for (int d = begin; d < end; d += 8) {
+        _mm256_storeu_ps(v + key * tile.d_head + d, Value<Stored>(tile, scales, d, key));
+      }
+    }
+  }
+}
+
+void Divide(float divisor, int64_t n, float* x) {
+  for (int64_t i = 0; i < n; i += 8) {
+    _mm256_storeu_ps(x + i, _mm256_div_ps(_mm256_loadu_ps(x + i), _mm256_set1_ps(divisor)));
+  }
+}
+
+template <typename Stored>
+constexpr KvTypeKernels kTypeKernels = {Scores<Stored>, Values<Stored>, Unpack<Stored>};
 
 }  // namespace
 
 const AttentionKernels kAttentionAvx2 = {
-    .f32 = Attend<StoredF32>,
-    .f16 = Attend<StoredF16>,
-    .bf16 = Attend<StoredBf16>,
-    .q8_0 = Attend<StoredQ8>,
+    .f32 = {Scores<StoredF32>, Values<StoredF32>, nullptr},
+    .f16 = kTypeKernels<StoredF16>,
+    .bf16 = kTypeKernels<StoredBf16>,
+    .q8_0 = kTypeKernels<StoredQ8>,
+    .softmax = Softmax,
+    .divide = Divide,
 };
 
 }  // namespace facet

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of one row in plain C++: the chain of attention.h as it stands there. Defines the
-// result of every set.
-#include <algorithm>
+// Attention of queries with a tile in plain C++: the chain of attention.h as it stands there.
+// Defines the result of every set.
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "base/half.h"
 #include "compute/kernels.h"
@@ -21,8 +19,7 @@ uint16_t LoadBits(const std::byte* data, int i) {
   return bits;
 }
 
-// One KV head of one block: element `i` of the stored array, and for Q8_0 the scale that belongs to
-// it.
+// Element `i` of a stored array, and for Q8_0 the scale that belongs to it.
 float LoadF32(const std::byte* data, const std::byte*, int i, int) {
   float value;
   std::memcpy(&value, data + 4 * i, sizeof(value));
@@ -43,8 +40,62 @@ float LoadQ8(const std::byte* data, const std::byte* scales, int i, int scale) {
 
 using Loader = float (*)(const std::byte* data, const std::byte* scales, int i, int scale);
 
-float Tree32(float* lanes) {
-  for (int width = 16; width >= 1; width /= 2) {
+template <Loader Load>
+float Key(const KvTile& tile, int d, int k) {
+  return Load(tile.k, tile.k_scales, d * kTile + k, d / 32 * kTile + k);
+}
+
+template <Loader Load>
+float Value(const KvTile& tile, int k, int d) {
+  return Load(tile.v, tile.v_scales, k * tile.d_head + d, k * (tile.d_head / 32) + d / 32);
+}
+
+template <Loader Load>
+void Scores(const KvTile& tile, const float* q, int n, float* s) {
+  for (int i = 0; i < n * kTile; ++i) {
+    s[i] = 0.0f;
+  }
+  for (int d = 0; d < tile.d_head; ++d) {
+    for (int k = 0; k < kTile; ++k) {
+      const float key = Key<Load>(tile, d, k);
+      for (int i = 0; i < n; ++i) {
+        s[i * kTile + k] = std::fma(q[d * n + i], key, s[i * kTile + k]);
+      }
+    }
+  }
+}
+
+template <Loader Load>
+void Values(const KvTile& tile, const ValuesTask& task) {
+  for (int i = 0; i < task.n; ++i) {
+    for (int d = task.begin; d < task.end; ++d) {
+      task.out[i][d] *= task.corrections[i];
+    }
+  }
+  for (int k = task.low; k < task.high; ++k) {
+    for (int d = task.begin; d < task.end; ++d) {
+      const float value = Value<Load>(tile, k, d);
+      for (int i = 0; i < task.n; ++i) {
+        task.out[i][d] = std::fma(task.p[i * kTile + k], value, task.out[i][d]);
+      }
+    }
+  }
+}
+
+template <Loader Load>
+void Unpack(const KvTile& tile, float* k, float* v) {
+  for (int d = 0; d < tile.d_head; ++d) {
+    for (int key = 0; key < kTile; ++key) {
+      k[d * kTile + key] = Key<Load>(tile, d, key);
+      v[key * tile.d_head + d] = Value<Load>(tile, key, d);
+    }
+  }
+}
+
+float Tree32(const float* p) {
+  float lanes[kTile];
+  std::memcpy(lanes, p, sizeof(lanes));
+  for (int width = kTile / 2; width >= 1; width /= 2) {
     for (int i = 0; i < width; ++i) {
       lanes[i] += lanes[i + width];
     }
@@ -52,74 +103,40 @@ float Tree32(float* lanes) {
   return lanes[0];
 }
 
-// The keys [low, high) of a tile that are visible.
-struct Visible {
-  int low;
-  int high;
-};
-
-struct Running {
-  float largest = -std::numeric_limits<float>::infinity();
-  float sum = 0.0f;
-};
-
-// Adds the visible keys of one tile to the output of one head.
-template <Loader Load>
-void AddTile(const AttentionTask& task, const std::byte* block, Visible keys, const float* q,
-             float* out, Running& running) {
-  const auto [low, high] = keys;
-  float p[kTile] = {};
-  float largest = running.largest;
-  for (int k = low; k < high; ++k) {
-    for (int d = 0; d < task.d_head; ++d) {
-      const float key = Load(block + task.k_offset, block + task.k_scales_offset, d * kTile + k,
-                             d / 32 * kTile + k);
-      p[k] = std::fma(q[d], key, p[k]);
+void Softmax(const SoftmaxTask& task) {
+  for (int i = 0; i < task.n; ++i) {
+    float* p = task.s + i * kTile;
+    AttentionState& state = task.states[i];
+    float largest = state.largest;
+    for (int k = task.low; k < task.high; ++k) {
+      largest = p[k] > largest ? p[k] : largest;
     }
-    largest = p[k] > largest ? p[k] : largest;
-  }
-  for (int k = low; k < high; ++k) {
-    p[k] = math::Exp(p[k] - largest);
-  }
-  const float correction = math::Exp(running.largest - largest);
-  for (int d = 0; d < task.d_head; ++d) {
-    float value = out[d] * correction;
-    for (int k = low; k < high; ++k) {
-      const float v = Load(block + task.v_offset, block + task.v_scales_offset, k * task.d_head + d,
-                           k * (task.d_head / 32) + d / 32);
-      value = std::fma(p[k], v, value);
+    for (int k = 0; k < kTile; ++k) {
+      p[k] = k >= task.low && k < task.high ? math::Exp(p[k] - largest) : 0.0f;
     }
-    out[d] = value;
+    task.corrections[i] = math::Exp(state.largest - largest);
+    state = {largest, std::fma(state.sum, task.corrections[i], Tree32(p))};
   }
-  running.sum = std::fma(running.sum, correction, Tree32(p));
-  running.largest = largest;
+}
+
+void Divide(float divisor, int64_t n, float* x) {
+  for (int64_t i = 0; i < n; ++i) {
+    x[i] /= divisor;
+  }
 }
 
 template <Loader Load>
-void Attend(const AttentionTask& task) {
-  for (int head = 0; head < task.n_heads; ++head) {
-    const float* q = task.q + head * task.d_head;
-    float* out = task.out + head * task.d_head;
-    std::fill_n(out, task.d_head, 0.0f);
-    Running running;
-    for (int32_t tile = task.begin / kTile; tile * kTile < task.end; ++tile) {
-      const int low = std::max(0, task.begin - tile * kTile);
-      const int high = std::min(kTile, task.end - tile * kTile);
-      AddTile<Load>(task, task.blocks[tile], {low, high}, q, out, running);
-    }
-    for (int d = 0; d < task.d_head; ++d) {
-      out[d] /= running.sum;
-    }
-  }
-}
+constexpr KvTypeKernels kTypeKernels = {Scores<Load>, Values<Load>, Unpack<Load>};
 
 }  // namespace
 
 const AttentionKernels kAttentionScalar = {
-    .f32 = Attend<LoadF32>,
-    .f16 = Attend<LoadF16>,
-    .bf16 = Attend<LoadBf16>,
-    .q8_0 = Attend<LoadQ8>,
+    .f32 = {Scores<LoadF32>, Values<LoadF32>, nullptr},
+    .f16 = kTypeKernels<LoadF16>,
+    .bf16 = kTypeKernels<LoadBf16>,
+    .q8_0 = kTypeKernels<LoadQ8>,
+    .softmax = Softmax,
+    .divide = Divide,
 };
 
 }  // namespace facet

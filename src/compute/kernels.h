@@ -77,25 +77,60 @@ struct RowKernels {
   void (*tanh)(const float* x, int64_t n, float* y);
 };
 
-/// One or two query heads of one row that read the same KV head.
-struct AttentionTask {
-  const float* q;  ///< [n_heads, d_head]
-  float* out;      ///< [n_heads, d_head]
-  int n_heads;     ///< 1 or 2
-  int d_head;      ///< a multiple of 8; of 32 for Q8_0
-  int32_t begin;
-  int32_t end;
-  std::byte* const* blocks;  ///< by position / 32
-  size_t k_offset;           ///< from a block's beginning to this KV head's values
-  size_t v_offset;
-  size_t k_scales_offset;  ///< Q8_0 only: [d_head / 32][32] float16
-  size_t v_scales_offset;  ///< Q8_0 only: [32][d_head / 32] float16
+/// K and V of one KV head in one block (attention.h), for kernels of the type they are stored in.
+struct KvTile {
+  const std::byte* k;         ///< [d_head][32]
+  const std::byte* v;         ///< [32][d_head]
+  const std::byte* k_scales;  ///< Q8_0 only: [d_head / 32][32] float16
+  const std::byte* v_scales;  ///< Q8_0 only: [32][d_head / 32] float16
+  int d_head;                 ///< a multiple of 8; of 32 for Q8_0
 };
 
-using AttentionKernel = void (*)(const AttentionTask& task);
+/// Queries that one call of a kernel takes at most: heads of a KV head, of one row or several.
+inline constexpr int kMaxTileQueries = 8;
+
+/// What a query has seen so far, besides its output.
+struct AttentionState {
+  float largest;  ///< at first -infinity
+  float sum;      ///< at first 0
+};
+
+/// Queries that see the same keys [low, high) of a tile, at least one of them.
+struct SoftmaxTask {
+  float* s;  ///< [n][32]: in scores, out p (0 for other keys)
+  AttentionState* states;
+  float* corrections;  ///< [n], out: the factor for what a query has summed before
+  int n;
+  int low;
+  int high;
+};
+
+/// The same queries, and the channels [begin, end) of their outputs.
+struct ValuesTask {
+  const float* p;            ///< [n][32]
+  const float* corrections;  ///< [n]
+  float* const* out;         ///< [n] of [d_head]
+  int n;
+  int low;
+  int high;
+  int begin;  ///< a multiple of 32
+  int end;    ///< a multiple of 32, or d_head
+};
+
+/// Kernels for one stored type. The chains are those of attention.h.
+struct KvTypeKernels {
+  /// s [n][32] = scores of queries q [d_head][n] with all 32 keys of a tile, visible or not.
+  void (*scores)(const KvTile& tile, const float* q, int n, float* s);
+  /// out = out · correction, then += p · V for the visible keys.
+  void (*values)(const KvTile& tile, const ValuesTask& task);
+  /// The tile as floats, in the same order: worth it where many queries meet it. Null for F32.
+  void (*unpack)(const KvTile& tile, float* k, float* v);
+};
 
 struct AttentionKernels {
-  AttentionKernel f32, f16, bf16, q8_0;
+  KvTypeKernels f32, f16, bf16, q8_0;
+  void (*softmax)(const SoftmaxTask& task);
+  void (*divide)(float divisor, int64_t n, float* x);  ///< x /= divisor; n is a multiple of 8
 };
 
 struct Kernels {
@@ -113,6 +148,9 @@ extern const AttentionKernels kAttentionScalar;
 extern const MatMulKernels kMatMulAvx2;
 extern const RowKernels kRowsAvx2;
 extern const AttentionKernels kAttentionAvx2;
+extern const AttentionKernels kAttentionAvx512;
+extern const MatMulKernels kMatMulAvxVnni;
 extern const MatMulKernels kMatMulAvx512;
+extern const MatMulKernels kMatMulAmx;
 
 }  // namespace facet
