@@ -56,6 +56,14 @@ std::byte* Scratch(int64_t n_in) {
   return scratch.data();
 }
 
+// Rows of width n, in the order of `rows`.
+template <typename T>
+void CopyRows(const T* from, std::span<const int64_t> rows, int64_t n, T* to) {
+  for (const int64_t row : rows) {
+    to = std::copy_n(from + row * n, n, to);
+  }
+}
+
 }  // namespace
 
 bool IsMatMulType(TensorType type) { return FindCodec(type) != nullptr; }
@@ -64,7 +72,23 @@ void Activations::Set(const float* x, int64_t n_rows, int64_t n_in) {
   x_ = x;
   n_rows_ = n_rows;
   n_in_ = n_in;
+  source_ = nullptr;
   is_quantized_ = false;
+}
+
+void Activations::SetRowsOf(Activations* source, std::span<const int64_t> rows) {
+  Set(nullptr, static_cast<int64_t>(rows.size()), source->n_in());
+  source_ = source;
+  rows_.assign(rows.begin(), rows.end());
+}
+
+const float* Activations::Floats() {
+  if (x_ == nullptr && source_ != nullptr) {
+    copied_.resize(static_cast<size_t>(n_rows_ * n_in_));
+    CopyRows(source_->Floats(), rows_, n_in_, copied_.data());
+    x_ = copied_.data();
+  }
+  return x_;
 }
 
 const QuantizedRows& Activations::Quantized(const ComputeContext& context) {
@@ -77,6 +101,16 @@ const QuantizedRows& Activations::Quantized(const ComputeContext& context) {
   quantized_.scales.resize(n / 32);
   quantized_.sums.resize(n / 32);
   quantized_.half_sums.resize(n / 16);
+  if (source_ != nullptr) {
+    CopyQuantized(source_->Quantized(context));
+  } else {
+    QuantizeFloats(context);
+  }
+  is_quantized_ = true;
+  return quantized_;
+}
+
+void Activations::QuantizeFloats(const ComputeContext& context) {
   // Blocks do not know of rows: the whole is one run of blocks.
   constexpr int64_t kGrain = 16384;
   context.pool->RunRanges(n_rows_ * n_in_, kGrain, [&](int64_t begin, int64_t end) {
@@ -85,8 +119,13 @@ const QuantizedRows& Activations::Quantized(const ComputeContext& context) {
                                       quantized_.sums.data() + begin / 32,
                                       quantized_.half_sums.data() + begin / 16);
   });
-  is_quantized_ = true;
-  return quantized_;
+}
+
+void Activations::CopyQuantized(const QuantizedRows& all) {
+  CopyRows(all.values.data(), rows_, n_in_, quantized_.values.data());
+  CopyRows(all.scales.data(), rows_, n_in_ / 32, quantized_.scales.data());
+  CopyRows(all.sums.data(), rows_, n_in_ / 32, quantized_.sums.data());
+  CopyRows(all.half_sums.data(), rows_, n_in_ / 16, quantized_.half_sums.data());
 }
 
 void MatMul(const ComputeContext& context, const WeightMatrix& w, Activations& x, float* y) {
@@ -94,7 +133,7 @@ void MatMul(const ComputeContext& context, const WeightMatrix& w, Activations& x
   FACET_CHECK(codec != nullptr);
   FACET_CHECK(w.n_in == x.n_in());
   if (context.observer != nullptr) {
-    (*context.observer)(w, x.x(), x.n_rows());
+    (*context.observer)(w, x.Floats(), x.n_rows());
   }
   const MatMulKernels& kernels = *context.kernels->matmul;
   const MatMulKernel packed =
@@ -106,7 +145,6 @@ void MatMul(const ComputeContext& context, const WeightMatrix& w, Activations& x
   task.n_in = w.n_in;
   task.n_out = w.n_out;
   task.n_rows = x.n_rows();
-  task.x = x.x();
   task.y = y;
   if (codec->unpack != nullptr) {
     task.unpack = codec->unpack;
@@ -116,6 +154,8 @@ void MatMul(const ComputeContext& context, const WeightMatrix& w, Activations& x
     task.scales = quantized.scales.data();
     task.sums = quantized.sums.data();
     task.half_sums = quantized.half_sums.data();
+  } else {
+    task.x = x.Floats();
   }
   const int64_t group_rows = packed != nullptr ? kPackedRows : kGroupRows;
   context.pool->RunRanges(

@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/tensor_type.h"
@@ -58,16 +59,27 @@ class Activations {
   /// form.
   void Set(const float* x, int64_t n_rows, int64_t n_in);
 
-  [[nodiscard]] const float* x() const { return x_; }
+  /// Refers to some rows of `source`, which must stay until the next Set, in the order of `rows`.
+  /// Their int8 form is copied, not computed again.
+  void SetRowsOf(Activations* source, std::span<const int64_t> rows);
+
   [[nodiscard]] int64_t n_rows() const { return n_rows_; }
   [[nodiscard]] int64_t n_in() const { return n_in_; }
+  /// [n_rows, n_in]
+  const float* Floats();
   /// Makes the int8 form on the first call after Set. n_in is a multiple of 32.
   const QuantizedRows& Quantized(const ComputeContext& context);
 
  private:
-  const float* x_ = nullptr;
+  void QuantizeFloats(const ComputeContext& context);
+  void CopyQuantized(const QuantizedRows& all);
+
+  const float* x_ = nullptr;  // null: rows of source_ that nobody asked for as floats
   int64_t n_rows_ = 0;
   int64_t n_in_ = 0;
+  Activations* source_ = nullptr;
+  std::vector<int64_t> rows_;
+  std::vector<float> copied_;
   bool is_quantized_ = false;
   QuantizedRows quantized_;
 };

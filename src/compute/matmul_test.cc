@@ -374,6 +374,29 @@ TEST(Activations, SetForgetsTheFormerRows) {
   EXPECT_EQ(activations.Quantized(*context).sums, (std::vector<int32_t>{-32 * 127, -32 * 127}));
 }
 
+TEST(Activations, SomeRowsOfOthersAreThoseRows) {
+  RandomStream random(8);
+  const TestContext context(BestIsa(), 2);
+  const std::vector<float> x = random.Floats(5 * 64, 2.0f);
+  const std::vector<int64_t> rows = {4, 1, 1};
+  std::vector<float> some;
+  for (const int64_t row : rows) {
+    some.insert(some.end(), x.begin() + 64 * row, x.begin() + 64 * (row + 1));
+  }
+  for (const TensorType type : {T::kQ4_0, T::kF16}) {
+    const Weights w = RandomWeights(type, 9, 64, true, random);
+    Activations all;
+    Activations chosen;
+    all.Set(x.data(), 5, 64);
+    chosen.SetRowsOf(&all, rows);
+    EXPECT_EQ(chosen.n_rows(), 3);
+    std::vector<float> y(3 * 9);
+    MatMul(*context, w.matrix, chosen, y.data());
+    EXPECT_EQ(y, Product(*context, w.matrix, some));
+    EXPECT_TRUE(std::equal(some.begin(), some.end(), chosen.Floats()));
+  }
+}
+
 TEST(MatMul, TellsTheObserverOfWeightsAndRows) {
   TestContext test(Isa::kScalar, 1);
   ComputeContext context = *test;

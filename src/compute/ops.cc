@@ -56,6 +56,19 @@ void AddScale(const ComputeContext& context, const float* a, const float* b, flo
   });
 }
 
+void AddWeightedRows(const ComputeContext& context, float* y, std::span<const int64_t> rows,
+                     const RowWeights& weights, int64_t n, float* x) {
+  const int64_t rows_per_grain = std::max<int64_t>(1, kCheapGrain / std::max<int64_t>(1, n));
+  const auto add = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t row = rows[static_cast<size_t>(i)];
+      context.kernels->rows->scale(weights.first[row * weights.stride], n, y + i * n);
+      context.kernels->rows->add(y + i * n, n, x + row * n);
+    }
+  };
+  context.pool->RunRanges(static_cast<int64_t>(rows.size()), rows_per_grain, add);
+}
+
 void Softcap(const ComputeContext& context, float cap, int64_t n, float* x) {
   context.pool->RunRanges(n, kDearGrain, [&](int64_t begin, int64_t end) {
     context.kernels->rows->softcap(cap, end - begin, x + begin);
@@ -70,21 +83,26 @@ void Softmax(const ComputeContext& context, const float* x, int64_t n_rows, int6
   });
 }
 
-RopeTable MakeRopeTable(const std::vector<float>& inverse_frequency,
+RopeTable MakeRopeTable(const ComputeContext& context, const std::vector<float>& inverse_frequency,
                         const std::vector<int32_t>& positions) {
+  const size_t n_pairs = inverse_frequency.size();
   RopeTable table;
-  table.n_pairs = static_cast<int>(inverse_frequency.size());
-  table.cosine.reserve(positions.size() * inverse_frequency.size());
-  table.sine.reserve(positions.size() * inverse_frequency.size());
-  for (const int32_t pos : positions) {
-    for (const float frequency : inverse_frequency) {
+  table.n_pairs = static_cast<int>(n_pairs);
+  table.cosine.resize(positions.size() * n_pairs);
+  table.sine.resize(positions.size() * n_pairs);
+  constexpr int64_t kRowsPerThread = 16;
+  const auto fill = [&](int64_t begin, int64_t end) {
+    for (auto at = static_cast<size_t>(begin) * n_pairs; at < static_cast<size_t>(end) * n_pairs;
+         ++at) {
       // The angle is the reference's float; its cosine by way of double has the same bits with
       // every maths library.
-      const auto angle = static_cast<double>(static_cast<float>(pos) * frequency);
-      table.cosine.push_back(static_cast<float>(std::cos(angle)));
-      table.sine.push_back(static_cast<float>(std::sin(angle)));
+      const float pos = static_cast<float>(positions[at / n_pairs]);
+      const auto angle = static_cast<double>(pos * inverse_frequency[at % n_pairs]);
+      table.cosine[at] = static_cast<float>(std::cos(angle));
+      table.sine[at] = static_cast<float>(std::sin(angle));
     }
-  }
+  };
+  context.pool->RunRanges(static_cast<int64_t>(positions.size()), kRowsPerThread, fill);
   return table;
 }
 

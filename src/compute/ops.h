@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "compute/context.h"
@@ -35,6 +36,17 @@ void Scale(const ComputeContext& context, float factor, int64_t n, float* x);
 void AddScale(const ComputeContext& context, const float* a, const float* b, float factor,
               int64_t n, float* out);
 
+/// One weight for each row of x: weight of row r at first[r * stride].
+struct RowWeights {
+  const float* first;
+  int64_t stride;
+};
+
+/// x[rows[i]] += y[i] · weight of row rows[i], the product rounded first. y [rows.size(), n] is
+/// overwritten; `rows` are distinct rows of x.
+void AddWeightedRows(const ComputeContext& context, float* y, std::span<const int64_t> rows,
+                     const RowWeights& weights, int64_t n, float* x);
+
 /// x = cap · tanh(x / cap), as x / cap, tanh, · cap (reference.md 1.4)
 void Softcap(const ComputeContext& context, float cap, int64_t n, float* x);
 
@@ -47,7 +59,7 @@ struct RopeTable {
   std::vector<float> cosine;  ///< [n_rows, n_pairs]
   std::vector<float> sine;
 };
-RopeTable MakeRopeTable(const std::vector<float>& inverse_frequency,
+RopeTable MakeRopeTable(const ComputeContext& context, const std::vector<float>& inverse_frequency,
                         const std::vector<int32_t>& positions);
 
 /// Rotates x [n_rows, n_heads, d_head] in place (reference.md 1.6, rotate-half): a' = a·cos −

@@ -176,6 +176,7 @@ TEST(Softmax, IsNearTheFormulaAndGivesZeroToMinusInfinity) {
 
 TEST(Rope, EverySetGivesTheScalarBits) {
   RandomStream random(4);
+  const TestContext scalar(Isa::kScalar, 1);
   for (const int d_head : {2, 6, 32, 64, 256, 512}) {
     for (const int n_pairs : {1, d_head / 8, d_head / 2}) {
       Floats frequency(static_cast<size_t>(n_pairs));
@@ -183,7 +184,7 @@ TEST(Rope, EverySetGivesTheScalarBits) {
         frequency[i] =
             std::pow(10000.0f, -2.0f * static_cast<float>(i) / static_cast<float>(d_head));
       }
-      const RopeTable table = MakeRopeTable(frequency, {0, 1, 77, 131071});
+      const RopeTable table = MakeRopeTable(*scalar, frequency, {0, 1, 77, 131071});
       const Floats x = random.Floats(static_cast<size_t>(4 * 3 * d_head), 4.0f);
       ExpectSameEverywhere([&](const ComputeContext& context) {
         Floats y = x;
@@ -194,9 +195,47 @@ TEST(Rope, EverySetGivesTheScalarBits) {
   }
 }
 
+TEST(Rope, TableIsTheSameWithAnyThreads) {
+  const std::vector<float> frequency = {1.0f, 0.3f, 0.01f};
+  std::vector<int32_t> positions(100);
+  for (size_t i = 0; i < positions.size(); ++i) {
+    positions[i] = static_cast<int32_t>(37 * i);
+  }
+  const TestContext one(Isa::kScalar, 1);
+  const TestContext three(Isa::kScalar, 3);
+  const RopeTable wanted = MakeRopeTable(*one, frequency, positions);
+  const RopeTable found = MakeRopeTable(*three, frequency, positions);
+  EXPECT_EQ(found.cosine, wanted.cosine);
+  EXPECT_EQ(found.sine, wanted.sine);
+}
+
+TEST(AddWeightedRows, AddsToTheNamedRowsOnly) {
+  RandomStream random(5);
+  const int64_t n = 1100;
+  const std::vector<int64_t> rows = {2, 3, 0};
+  const Floats weights = {0.25f, 9, -3.0f, 9, 0.1f, 9, 0.7f, 9};  // every second one counts
+  const Floats y = random.Floats(static_cast<size_t>(3 * n), 1.0f);
+  const Floats x = random.Floats(static_cast<size_t>(4 * n), 1.0f);
+  Floats wanted = x;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    for (size_t k = 0; k < static_cast<size_t>(n); ++k) {
+      const auto row = static_cast<size_t>(rows[i]);
+      const float product = y[i * n + k] * weights[2 * row];
+      wanted[row * n + k] += product;
+    }
+  }
+  for (const Isa isa : SupportedIsas()) {
+    const TestContext context(isa, 2);
+    Floats found = x;
+    Floats scratch = y;
+    AddWeightedRows(*context, scratch.data(), rows, {weights.data(), 2}, n, found.data());
+    EXPECT_TRUE(testing::AllSameBits(found, wanted)) << NameOf(isa);
+  }
+}
+
 TEST(Rope, TurnsPairsByTheAngle) {
   const TestContext scalar(Isa::kScalar, 1);
-  const RopeTable table = MakeRopeTable({1.0f, 0.01f}, {0, 3});
+  const RopeTable table = MakeRopeTable(*scalar, {1.0f, 0.01f}, {0, 3});
   EXPECT_EQ(table.n_pairs, 2);
   ASSERT_EQ(table.cosine.size(), 4u);
   EXPECT_EQ(table.cosine[0], 1.0f);

@@ -59,6 +59,7 @@ class TextModel final : public Runner {
   void FeedForward(int l);
   void Experts(int l);
   void Route(const MixtureWeights& w);
+  void Expert(const ExpertWeights& w, int e);
   void PerLayerInput(int l);
   void Logits();
 
@@ -95,10 +96,12 @@ class TextModel final : public Runner {
   std::vector<float> router_;         // [n_rows, n_experts]
   std::vector<float> expert_weight_;  // [n_rows, n_experts]: 0 where the expert is not used
   std::vector<float> expert_sum_;     // [n_rows, n_embd]
-  std::vector<float> gathered_;       // [rows of one expert, n_embd]
+  std::vector<int64_t> expert_rows_;  // that use the running expert
+  std::vector<float> expert_out_;     // [rows of one expert, n_embd]
   std::vector<float> logits_;         // [rows that want logits, n_vocab]
   Activations embedded_activations_;
   Activations activations_;
+  Activations expert_activations_;
   Activations inner_activations_;
 };
 
