@@ -1,11 +1,227 @@
 // SPDX-License-Identifier: Apache-2.0
 // `facet bench`: how fast this machine runs a model, and how close that is to what it can do.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "app/bench_plan.h"
+#include "app/bench_report.h"
+#include "app/bench_run.h"
+#include "app/bench_work.h"
 #include "app/commands.h"
+#include "app/embedded_model.h"
+#include "app/loaded_model.h"
+#include "app/model_source.h"
+#include "app/progress.h"
+#include "app/terminal.h"
+#include "base/file.h"
+#include "compute/probe.h"
+#include "compute/thread_pool.h"
+#include "convert/shapes.h"
+#include "convert/synth.h"
+#include "format/gguf.h"
 
 namespace facet {
+namespace {
 
-int RunBench(const Options& options) {
-  return Fail(Refuse("facet bench", options.model, "a version that has it"), kExitFailed);
+constexpr double kProbeSeconds = 0.3;
+
+/// What is refused before anything is read or made.
+Status CheckOptions(const Options& options) {
+  if (!options.synth.empty() && !options.model.empty()) {
+    return Refuse("--synth", "given with --model", "one of the two");
+  }
+  if (options.synth.empty() && !options.type.empty()) {
+    return Refuse("--type", "given without --synth", "a shape to be made");
+  }
+  FACET_RETURN_IF_ERROR(PlanBench(options, INT32_MAX));
+  return {};
+}
+
+// --- the model -----------------------------------------------------------------------------------
+
+/// Refuses what is no word of letters, digits and underscores.
+Status CheckWord(const std::string& where, const std::string& text) {
+  constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  return text.find_first_not_of(kAllowed) == std::string::npos
+             ? Status()
+             : Refuse(where, "\"" + text + "\"", "a type that facet synth knows");
+}
+
+Status MakeSynthetic(const SynthOptions& wanted) {
+  FACET_ASSIGN(const gguf::File vocab, gguf::File::FromBytes(EmbeddedModel(), "embedded model"));
+  SynthOptions synth = wanted;
+  synth.tokenizer = vocab.metadata();
+  synth.tokenizer_name = "embedded model";
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(synth.out).parent_path(), error);
+  if (error) {
+    return Refuse(synth.out, "cannot make its folder: " + error.message());
+  }
+  Note("making " + synth.out);
+  ProgressLine progress("writing");
+  synth.on_progress = [&progress](uint64_t done, uint64_t total) { progress.Update(done, total); };
+  RemoveOnInterrupt(synth.out + ".part");  // where base/file.h writes what is not complete
+  Status status = WriteSynthetic(synth);
+  RemoveOnInterrupt("");
+  return status;
+}
+
+/// The path of the model that is measured, made if need be; empty: the embedded one.
+Result<std::string> FindModel(const Options& options, const Environment& environment) {
+  if (options.synth.empty()) {
+    return options.model;
+  }
+  SynthOptions synth;
+  synth.shape = options.synth;
+  synth.type = options.type.empty() ? synth.type : options.type;
+  FACET_ASSIGN(const std::string cache, ReadCacheDir(options, environment));
+  FACET_RETURN_IF_ERROR(ParseShape(synth.shape));  // both become part of a file's name
+  FACET_RETURN_IF_ERROR(CheckWord("--type", synth.type));
+  std::string name = synth.shape + "-" + synth.type;
+  std::replace(name.begin(), name.end(), ':', '-');
+  synth.out = fmt::format("{}/synthetic/{}.gguf", cache, name);
+  if (!FileExists(synth.out)) {
+    FACET_RETURN_IF_ERROR(MakeSynthetic(synth));
+  }
+  return synth.out;
+}
+
+// --- measuring -----------------------------------------------------------------------------------
+
+BenchSetting SettingOf(const Options& options, const RunnerOptions& runner,
+                       const Checkpoint& checkpoint) {
+  constexpr uint64_t kMaxBytes = uint64_t{64} << 20;
+  const Result<std::string> cpuinfo = ReadFile("/proc/cpuinfo", kMaxBytes);
+  BenchSetting setting;
+  setting.cpu = CpuName(cpuinfo.ok() ? *cpuinfo : "");
+  setting.n_cores = DefaultThreads();
+  setting.memory_bytes = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
+  setting.isa = NameOf(runner.isa.value_or(BestIsa()));
+  setting.n_threads = runner.n_threads > 0 ? runner.n_threads : DefaultThreads();
+  setting.kv_type = options.kv_type;
+  setting.is_packed = runner.pack;
+  setting.model = checkpoint.config().name;
+  setting.file = checkpoint.path();
+  setting.file_bytes = checkpoint.n_bytes();
+  setting.bytes_per_token = BytesPerToken(checkpoint);
+  return setting;
+}
+
+/// With the threads and kernels of the run, on memory of its own that is free again afterwards.
+MachineRates MeasureMachine(const BenchSetting& setting, Isa isa) {
+  const Spinner spinner("measuring the machine");
+  ThreadPool pool(setting.n_threads);
+  return {.read_bytes = MeasureReadRate(&pool, ProbeBytes(), kProbeSeconds),
+          .operations =
+              MeasureMultiplyRate({&KernelsFor(isa), &pool}, setting.is_packed, kProbeSeconds)};
+}
+
+/// Everything that is measured, row by row.
+class Measurement {
+ public:
+  Measurement(const Options& options, const BenchPlan& plan, const Checkpoint& checkpoint)
+      : options_(options),
+        plan_(plan),
+        checkpoint_(checkpoint),
+        style_(StyleOf(STDOUT_FILENO, options.no_color)) {}
+
+  /// Whether all was measured; Ctrl-C ends it before, and what is there is printed.
+  Result<bool> Run(const RunnerOptions& runner_options) {
+    setting_ = SettingOf(options_, runner_options, checkpoint_);
+    setting_.rates = MeasureMachine(setting_, runner_options.isa.value_or(BestIsa()));
+    const auto start = std::chrono::steady_clock::now();
+    FACET_ASSIGN(std::unique_ptr<Runner> runner, MakeRunner(checkpoint_, runner_options));
+    setting_.load_s = SecondsSince(start);
+    const InterruptGuard guard;
+    ProgressLine progress("measuring");
+    BenchRunner bench(
+        std::move(runner),
+        {.is_interrupted = [&guard] { return guard.is_interrupted(); },
+         .on_progress = [&](int repetition, int n_done,
+                            int n_total) { Show(repetition, n_done, n_total, &progress); }});
+    FACET_RETURN_IF_ERROR(Print(options_.json ? "" : BenchHead(setting_, style_)));
+    for (const BenchCase& wanted : plan_.cases) {
+      present_ = &wanted;
+      FACET_ASSIGN(const std::vector<double> seconds, bench.Measure(wanted, plan_.n_repetitions));
+      progress.Erase();
+      FACET_RETURN_IF_ERROR(Add(wanted, runner_options.kv_type, seconds));
+    }
+    const bool is_complete = !guard.is_interrupted();
+    FACET_RETURN_IF_ERROR(
+        Print(options_.json ? BenchJson(setting_, results_, is_complete).Dump(2) + "\n" : ""));
+    return is_complete;
+  }
+
+ private:
+  void Show(int repetition, int n_done, int n_total, ProgressLine* progress) const {
+    const std::string part =
+        repetition == 0 ? "preparation" : fmt::format("{} of {}", repetition, plan_.n_repetitions);
+    progress->Show(
+        fmt::format("{}: {}, {} of {} tokens", NameOf(*present_), part, n_done, n_total));
+  }
+
+  Status Add(const BenchCase& bench, KvType kv_type, const std::vector<double>& seconds) {
+    if (seconds.empty()) {
+      return {};
+    }
+    const double step_bytes = BytesPerStep(checkpoint_, bench.n_sequences);
+    results_.push_back({bench, WorkOf(bench, checkpoint_.config(), kv_type, step_bytes), seconds});
+    return Print(options_.json ? "" : BenchRow(setting_, results_.back(), style_));
+  }
+
+  static Status Print(const std::string& text) {
+    return WriteAll(STDOUT_FILENO, text, "standard output");
+  }
+
+  const Options& options_;
+  const BenchPlan& plan_;
+  const Checkpoint& checkpoint_;
+  const Style style_;
+  BenchSetting setting_;
+  std::vector<BenchResult> results_;
+  const BenchCase* present_ = nullptr;
+};
+
+/// Whether all was measured.
+Result<bool> Measure(const Options& options, const Checkpoint& checkpoint) {
+  FACET_ASSIGN(const BenchPlan plan, PlanBench(options, checkpoint.config().n_context));
+  Options with_context = options;
+  with_context.ctx_size = plan.n_context;
+  FACET_ASSIGN(const RunnerOptions wanted, RunnerOptionsFrom(with_context, checkpoint.config()));
+  FACET_ASSIGN(const RunnerOptions fitted, FitRunner(checkpoint.config(), wanted, plan.cases));
+  for (const BenchCase& bench : plan.left_out) {
+    Note(fmt::format("left out: {}, longer than the model's context of {}", NameOf(bench),
+                     checkpoint.config().n_context));
+  }
+  return Measurement(options, plan, checkpoint).Run(fitted);
+}
+
+}  // namespace
+
+int RunBench(const Options& options, const Environment& environment) {
+  if (const Status usable = CheckOptions(options); !usable.ok()) {
+    return Fail(usable.error(), kExitFailed);
+  }
+  const Result<std::string> path = FindModel(options, environment);
+  if (!path.ok()) {
+    return Fail(path.error(), kExitFailed);
+  }
+  const Result<Checkpoint> checkpoint = OpenCheckpoint(*path);
+  if (!checkpoint.ok()) {
+    return Fail(checkpoint.error(), kExitModelRefused);
+  }
+  const Result<bool> is_complete = Measure(options, *checkpoint);
+  if (!is_complete.ok()) {
+    return Fail(is_complete.error(), kExitFailed);
+  }
+  return *is_complete ? kExitDone : kExitInterrupted;
 }
 
 }  // namespace facet

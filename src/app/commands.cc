@@ -93,7 +93,7 @@ int RunProgram(std::span<const std::string> arguments, const Environment& enviro
     case Command::kPull:
       return RunPull(*options, environment);
     case Command::kBench:
-      return RunBench(*options);
+      return RunBench(*options, environment);
     case Command::kCheck:
       return RunCheck(*options);
     case Command::kVersion:

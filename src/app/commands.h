@@ -30,7 +30,7 @@ int RunImatrix(const Options& options);
 int RunPerplexity(const Options& options);
 int RunSynth(const Options& options);
 int RunPull(const Options& options, const Environment& environment);
-int RunBench(const Options& options);
+int RunBench(const Options& options, const Environment& environment);
 int RunCheck(const Options& options);
 
 /// Turns names and folders of models among the options into paths, downloading what is not there

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "app/embedded_model.h"
+#include "app/progress.h"
 #include "app/terminal.h"
 #include "base/log.h"
 
@@ -14,14 +16,6 @@ namespace facet {
 namespace {
 
 constexpr int kDefaultContext = 8192;
-
-Result<Checkpoint> OpenCheckpoint(const std::string& path) {
-  if (!path.empty()) {
-    return Checkpoint::Open(path);
-  }
-  Note("no model given: using the embedded tiny model (a toy; -m MODEL for a real one)");
-  return Checkpoint::FromGgufBytes(EmbeddedModel(), "embedded model");
-}
 
 Result<Vocab> ReadVocab(const Checkpoint& checkpoint) {
   if (const gguf::Metadata* metadata = checkpoint.gguf_metadata()) {
@@ -46,6 +40,19 @@ Result<ChatTemplate> LoadTemplate(const Checkpoint& checkpoint, const Vocab& voc
   return ChatTemplate::Load("", "built-in chat template", bos, eos);
 }
 
+/// A line that begins with the first call and is gone with the last.
+std::function<void(int64_t, int64_t)> ShowPacking() {
+  return [line = std::shared_ptr<ProgressLine>()](int64_t done, int64_t total) mutable {
+    if (line == nullptr) {
+      line = std::make_shared<ProgressLine>("arranging weights");
+    }
+    line->Update(static_cast<uint64_t>(done), static_cast<uint64_t>(total));
+    if (done == total) {
+      line.reset();
+    }
+  };
+}
+
 void SortUnique(std::vector<int32_t>* ids) {
   std::sort(ids->begin(), ids->end());
   ids->erase(std::unique(ids->begin(), ids->end()), ids->end());
@@ -61,6 +68,14 @@ Status CheckIds(const std::vector<int32_t>& ids, int n_vocab, const std::string&
 }
 
 }  // namespace
+
+Result<Checkpoint> OpenCheckpoint(const std::string& path) {
+  if (!path.empty()) {
+    return Checkpoint::Open(path);
+  }
+  Note("no model given: using the embedded tiny model (a toy; -m MODEL for a real one)");
+  return Checkpoint::FromGgufBytes(EmbeddedModel(), "embedded model");
+}
 
 LoadedModel::LoadedModel(Checkpoint checkpoint, Vocab vocab, ChatTemplate chat_template)
     : checkpoint_(std::move(checkpoint)),
@@ -107,6 +122,8 @@ Result<RunnerOptions> RunnerOptionsFrom(const Options& options, const Config& co
     runner.n_context = config.n_context;
   }
   runner.n_threads = options.threads;
+  runner.pack = !options.no_pack;
+  runner.on_packed = ShowPacking();
   runner.kv_type = FindKvType(options.kv_type).value_or(KvType::kF16);
   if (options.cpu_isa != "auto") {
     const auto isas = SupportedIsas();

@@ -20,11 +20,15 @@
 
 namespace facet {
 
+/// The weights alone. `path` empty: the embedded model, which is said in one line on standard
+/// error.
+Result<Checkpoint> OpenCheckpoint(const std::string& path);
+
 /// Immutable once loaded; the parts refer to one another, so it never moves.
 class LoadedModel {
  public:
-  /// `path` empty: the embedded model, which is said in one line on standard error. A template in
-  /// the file that does not work is a warning, and the built-in one is used.
+  /// `path` is as OpenCheckpoint takes it. A template in the file that does not work is a warning,
+  /// and the built-in one is used.
   static Result<std::unique_ptr<LoadedModel>> Load(const std::string& path);
   LoadedModel(const LoadedModel&) = delete;
   LoadedModel& operator=(const LoadedModel&) = delete;
@@ -51,7 +55,8 @@ class LoadedModel {
   std::vector<int32_t> suppressed_tokens_;
 };
 
-/// What the options say about memory and processors, with defaults filled in.
+/// What the options say about memory and processors, with defaults filled in; the arranging of
+/// weights is shown on the terminal.
 Result<RunnerOptions> RunnerOptionsFrom(const Options& options, const Config& config);
 
 /// What the options say about drawing tokens, with the model's defaults filled in.

@@ -72,20 +72,6 @@ Result<std::string> ReadToken(const Options& options, const Environment& environ
   return CheckToken(std::move(text), path);
 }
 
-Result<std::string> ReadCacheDir(const Options& options, const Environment& environment) {
-  if (!options.cache_dir.empty()) {
-    return options.cache_dir;
-  }
-  const auto cache = environment("XDG_CACHE_HOME");
-  if (cache && cache->starts_with('/')) {
-    return *cache + "/facet/models";
-  }
-  if (const auto home = environment("HOME")) {
-    return *home + "/.cache/facet/models";
-  }
-  return Refuse("cache of models", "no HOME in the environment", "--cache-dir DIR");
-}
-
 Result<std::string> CheckEndpoint(const std::string& text) {
   FACET_ASSIGN(const Url url, ParseUrl(text, "--hf-endpoint"));
   if (!url.query.empty()) {
@@ -140,6 +126,20 @@ Result<std::string> ModelOfFolder(const std::string& path) {
 }
 
 }  // namespace
+
+Result<std::string> ReadCacheDir(const Options& options, const Environment& environment) {
+  if (!options.cache_dir.empty()) {
+    return options.cache_dir;
+  }
+  const auto cache = environment("XDG_CACHE_HOME");
+  if (cache && cache->starts_with('/')) {
+    return *cache + "/facet/models";
+  }
+  if (const auto home = environment("HOME")) {
+    return *home + "/.cache/facet/models";
+  }
+  return Refuse("cache of models", "no HOME in the environment", "--cache-dir DIR");
+}
 
 Result<SourceSettings> ReadSourceSettings(const Options& options, const Environment& environment) {
   SourceSettings settings;

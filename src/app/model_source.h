@@ -29,6 +29,10 @@ struct SourceSettings {
 /// token). The token is in no error.
 Result<SourceSettings> ReadSourceSettings(const Options& options, const Environment& environment);
 
+/// Where downloads and other models that can be made again are kept: --cache-dir, else by the
+/// environment (XDG_CACHE_HOME, HOME). It may not exist yet.
+Result<std::string> ReadCacheDir(const Options& options, const Environment& environment);
+
 struct SourceHooks {
   std::function<void(const std::string& line)> note;
   std::function<void(std::chrono::milliseconds)> wait;

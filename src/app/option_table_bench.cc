@@ -3,7 +3,92 @@
 #include "app/option_tables.h"
 
 namespace facet {
+namespace {
 
-std::vector<OptionSpec> BenchOptions() { return {}; }
+constexpr Command kBench = Command::kBench;
+
+std::vector<OptionSpec> MeasuredModelOptions() {
+  constexpr std::string_view kGroup = "Model";
+  return {
+      {.name = "--synth",
+       .placeholder = "SHAPE",
+       .help = "measure a checkpoint of random weights in place of a model: e2b, e4b, 12b, 26b-a4b "
+               "or 31b, all layers or the first N of them (e2b:6); it is made the first time and "
+               "kept in the cache",
+       .group = kGroup,
+       .commands = {kBench},
+       .target = &Options::synth},
+      {.name = "--type",
+       .placeholder = "TYPE",
+       .otherwise = "q4_0",
+       .help = "type of the weights of --synth, as facet synth has it",
+       .group = kGroup,
+       .commands = {kBench},
+       .target = &Options::type},
+  };
+}
+
+std::vector<OptionSpec> MeasurementOptions() {
+  constexpr std::string_view kGroup = "Measurement";
+  return {
+      {.name = "--n-prompt",
+       .letter = 'p',
+       .placeholder = "LIST",
+       .otherwise = "128,512,2048",
+       .help = "lengths of prompts; 0: none",
+       .group = kGroup,
+       .commands = {kBench},
+       .target = &Options::bench_prompts},
+      {.name = "--n-gen",
+       .letter = 'n',
+       .placeholder = "LIST",
+       .otherwise = "32",
+       .help = "tokens to generate, for each sequence; 0: none",
+       .group = kGroup,
+       .commands = {kBench},
+       .target = &Options::bench_gens},
+      {.name = "--n-depth",
+       .letter = 'd',
+       .placeholder = "LIST",
+       .otherwise = "0,512,4096",
+       .help = "tokens that each sequence has before it generates; several sequences are measured "
+               "at the first of them",
+       .group = kGroup,
+       .commands = {kBench},
+       .target = &Options::bench_depths},
+      {.name = "--parallel",
+       .aliases = {"--npl"},
+       .placeholder = "LIST",
+       .otherwise = "1,4,8,16",
+       .help = "sequences that generate together",
+       .group = kGroup,
+       .commands = {kBench},
+       .target = &Options::bench_parallel},
+      {.name = "--repetitions",
+       .letter = 'r',
+       .placeholder = "N",
+       .otherwise = "3",
+       .help = "times that each case is measured, after a warm-up",
+       .group = kGroup,
+       .commands = {kBench},
+       .target = &Options::repetitions,
+       .check = {.min = 1, .max = 1000}},
+      {.name = "--quick",
+       .help = "seconds in place of a minute: -p 128 -n 8 -d 0 --parallel 1,4 -r 2, unless given",
+       .group = kGroup,
+       .commands = {kBench},
+       .target = &Options::quick},
+  };
+}
+
+}  // namespace
+
+std::vector<OptionSpec> BenchOptions() {
+  std::vector<OptionSpec> all = MeasuredModelOptions();
+  for (OptionSpec& spec : MeasurementOptions()) {
+    all.push_back(std::move(spec));
+  }
+  return all;
+}
 
 }  // namespace facet

@@ -102,6 +102,14 @@ struct Options {
   bool allow_requantize = false;
   bool dry_run = false;
 
+  std::string bench_prompts;  ///< lists of numbers; empty: the defaults of bench_plan.h
+  std::string bench_gens;
+  std::string bench_depths;
+  std::string bench_parallel;
+  std::optional<int> repetitions;
+  bool quick = false;
+  std::string synth;  ///< shape of a random checkpoint to be measured; empty: none
+
   std::string name;
   std::string split_max_size;
   std::string shape = "e2b";

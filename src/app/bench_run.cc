@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/bench_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "app/progress.h"
+#include "base/check.h"
+#include "base/random.h"
+#include "engine/engine.h"
+#include "kv/plan.h"
+
+namespace facet {
+namespace {
+
+constexpr uint64_t kTokenSeed = 1;
+
+/// Rows of one batch of a prompt: those of a lone request.
+int ChunkRows() { return EngineOptions().max_rows; }
+
+}  // namespace
+
+Result<RunnerOptions> FitRunner(const Config& config, const RunnerOptions& options,
+                                std::span<const BenchCase> cases) {
+  RunnerOptions fitted = options;
+  fitted.max_rows = ChunkRows();
+  fitted.n_context = 1;
+  for (const BenchCase& bench : cases) {
+    fitted.n_context = std::max(fitted.n_context, bench.n_positions());
+    // What a repetition adds stays until the next one, also behind the window: going back to where
+    // it began is then dropping its rows.
+    const int n_kept = BlocksFor(bench.n_gen) * kBlockPositions * bench.n_sequences;
+    fitted.max_rows = std::max(fitted.max_rows, n_kept);
+  }
+  int n_sliding = 0;
+  int n_full = 0;
+  for (const BenchCase& bench : cases) {
+    RunnerOptions own = fitted;
+    own.n_context = bench.n_positions();
+    own.n_sequences = bench.n_sequences;
+    FACET_ASSIGN(const KvPoolPlan plan, PlanKv(config, own));
+    n_sliding = std::max(n_sliding, plan.sliding.n_blocks);
+    n_full = std::max(n_full, plan.full.n_blocks);
+  }
+  for (fitted.n_sequences = 1;; ++fitted.n_sequences) {
+    FACET_ASSIGN(const KvPoolPlan plan, PlanKv(config, fitted));
+    if (plan.sliding.n_blocks >= n_sliding && plan.full.n_blocks >= n_full) {
+      return fitted;
+    }
+  }
+}
+
+BenchRunner::BenchRunner(std::unique_ptr<Runner> runner, BenchHooks hooks)
+    : runner_(std::move(runner)),
+      hooks_(std::move(hooks)),
+      sliding_pool_(std::make_unique<BlockPool>(runner_->info().n_sliding_blocks)),
+      full_pool_(std::make_unique<BlockPool>(runner_->info().n_full_blocks)) {}
+
+Result<std::vector<double>> BenchRunner::Measure(const BenchCase& bench, int n_repetitions) {
+  std::vector<double> seconds;
+  repetition_ = 0;
+  FACET_RETURN_IF_ERROR(Prepare(bench));
+  while (!is_interrupted_ && repetition_ < n_repetitions) {
+    ++repetition_;
+    n_done_ = 0;
+    n_total_ = bench.n_tokens();
+    const auto start = std::chrono::steady_clock::now();
+    FACET_RETURN_IF_ERROR(Repeat(bench));
+    const double elapsed_s = SecondsSince(start);
+    if (!is_interrupted_) {
+      seconds.push_back(elapsed_s);
+    }
+    Rewind(bench.n_depth);
+  }
+  return seconds;
+}
+
+Status BenchRunner::Prepare(const BenchCase& bench) {
+  Resize(bench.n_sequences);
+  n_done_ = 0;
+  const int n_warm_up = bench.is_prefill() ? std::min(bench.n_prompt, ChunkRows()) : 1;
+  n_total_ = (bench.n_depth + n_warm_up) * bench.n_sequences;
+  for (int index = 0; index < bench.n_sequences; ++index) {
+    FACET_RETURN_IF_ERROR(Prefill(index, bench.n_depth, false));
+  }
+  FACET_RETURN_IF_ERROR(bench.is_prefill() ? Prefill(0, n_warm_up, true) : Generate(n_warm_up));
+  Rewind(bench.n_depth);
+  return {};
+}
+
+Status BenchRunner::Repeat(const BenchCase& bench) {
+  return bench.is_prefill() ? Prefill(0, bench.n_prompt, true) : Generate(bench.n_gen);
+}
+
+/// Runs the next tokens of a sequence as the chunks of a prompt; of the last one's last row the
+/// logits, if wanted.
+Status BenchRunner::Prefill(int index, int n_tokens, bool wants_logits) {
+  const int window = runner_->info().sliding_window;
+  for (int n_left = n_tokens; n_left > 0 && !is_interrupted_;) {
+    const int n_rows = std::min(n_left, ChunkRows());
+    n_left -= n_rows;
+    for (int row = 0; row < n_rows; ++row) {
+      AddRow(index, wants_logits && n_left == 0 && row == n_rows - 1);
+    }
+    FACET_RETURN_IF_ERROR(RunBatch());
+    Sequence& sequence = sequences_[static_cast<size_t>(index)];
+    if (window > 0) {
+      sequence.sliding.DropBelow(FirstVisible(sequence.n_done, window));
+    }
+  }
+  return {};
+}
+
+/// One row of each sequence at a time. What leaves the window meanwhile is not dropped, for the
+/// next repetition needs it.
+Status BenchRunner::Generate(int n_tokens) {
+  for (int token = 0; token < n_tokens && !is_interrupted_; ++token) {
+    for (size_t index = 0; index < sequences_.size(); ++index) {
+      AddRow(static_cast<int>(index), true);
+    }
+    FACET_RETURN_IF_ERROR(RunBatch());
+  }
+  return {};
+}
+
+void BenchRunner::AddRow(int index, bool wants_logits) {
+  Sequence& sequence = sequences_[static_cast<size_t>(index)];
+  const int pos = sequence.n_done++;
+  const auto counter = static_cast<uint64_t>(index) << 32 | static_cast<uint64_t>(pos);
+  const uint64_t token =
+      RandomBits(kTokenSeed, counter) % static_cast<uint64_t>(runner_->info().n_vocab);
+  batch_.rows.push_back({.sequence = index,
+                         .pos = pos,
+                         .token = static_cast<int32_t>(token),
+                         .wants_logits = wants_logits});
+}
+
+/// Runs the rows that were added, unless the user has pressed Ctrl-C.
+Status BenchRunner::RunBatch() {
+  is_interrupted_ = is_interrupted_ || hooks_.is_interrupted();
+  if (!is_interrupted_) {
+    batch_.sequences.clear();
+    for (Sequence& sequence : sequences_) {
+      FACET_CHECK(sequence.full.Grow(sequence.n_done));
+      FACET_CHECK(sliding_pool_->n_blocks() == 0 || sequence.sliding.Grow(sequence.n_done));
+      batch_.sequences.push_back({sequence.sliding.blocks(), sequence.full.blocks()});
+    }
+    FACET_RETURN_IF_ERROR(runner_->Run(batch_));
+    n_done_ += static_cast<int>(batch_.rows.size());
+    hooks_.on_progress(repetition_, n_done_, n_total_);
+  }
+  batch_.rows.clear();
+  return {};
+}
+
+void BenchRunner::Rewind(int n_positions) {
+  for (Sequence& sequence : sequences_) {
+    sequence.sliding.Truncate(n_positions);
+    sequence.full.Truncate(n_positions);
+    sequence.n_done = n_positions;
+  }
+}
+
+/// So many empty sequences.
+void BenchRunner::Resize(int n_sequences) {
+  sequences_.clear();
+  sequences_.reserve(static_cast<size_t>(n_sequences));
+  for (int n = 0; n < n_sequences; ++n) {
+    sequences_.push_back({BlockTable(sliding_pool_.get()), BlockTable(full_pool_.get())});
+  }
+}
+
+}  // namespace facet

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the cases of `facet bench` and takes their time: the batches that the engine makes of such
+// requests, without its thread, its queue and the drawing of tokens. Tokens are random, the same in
+// every run.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "app/bench_plan.h"
+#include "base/status.h"
+#include "kv/block_table.h"
+#include "model/model.h"
+#include "model/runner.h"
+
+namespace facet {
+
+/// `options` with just so much memory for keys and values that each case can run.
+Result<RunnerOptions> FitRunner(const Config& config, const RunnerOptions& options,
+                                std::span<const BenchCase> cases);
+
+struct BenchHooks {
+  std::function<bool()> is_interrupted;  ///< asked before each batch
+  /// After each batch: which repetition runs (0: the preparation), and the tokens of it that are
+  /// done.
+  std::function<void(int repetition, int n_done, int n_total)> on_progress;
+};
+
+/// Not for several threads.
+class BenchRunner {
+ public:
+  /// The runner has the memory that FitRunner planned.
+  BenchRunner(std::unique_ptr<Runner> runner, BenchHooks hooks);
+
+  /// Seconds of each repetition; fewer than asked for when it was interrupted. Before the first one
+  /// the sequences get their depth, and a batch warms up memory and threads. All repetitions begin
+  /// at the same depth.
+  Result<std::vector<double>> Measure(const BenchCase& bench, int n_repetitions);
+
+ private:
+  struct Sequence {
+    BlockTable sliding;
+    BlockTable full;
+    int n_done = 0;
+  };
+
+  Status Prepare(const BenchCase& bench);
+  Status Repeat(const BenchCase& bench);
+  Status Prefill(int index, int n_tokens, bool wants_logits);
+  Status Generate(int n_tokens);
+  void AddRow(int index, bool wants_logits);
+  Status RunBatch();
+  void Rewind(int n_positions);
+  void Resize(int n_sequences);
+
+  std::unique_ptr<Runner> runner_;
+  BenchHooks hooks_;
+  std::unique_ptr<BlockPool> sliding_pool_;
+  std::unique_ptr<BlockPool> full_pool_;
+  std::vector<Sequence> sequences_;
+  Batch batch_;
+  bool is_interrupted_ = false;
+  int repetition_ = 0;
+  int n_done_ = 0;  ///< tokens of the repetition
+  int n_total_ = 0;
+};
+
+}  // namespace facet
