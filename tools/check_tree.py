@@ -82,6 +82,7 @@ TESTED_ELSEWHERE = {
     "src/jinja/text_ops.cc": "src/jinja/methods_test.cc, through the methods of str",
     "src/jinja/unicode.cc": "src/jinja/methods_test.cc, through the methods of str",
     "src/compute/attention_avx2.cc": "src/compute/matmul_test.cc, ops_test.cc and attention_test.cc run all variants",
+    "src/compute/attention_avx512.cc": "src/compute/attention_test.cc runs all variants",
     "src/compute/attention_kv.cc": "src/compute/attention_test.cc stores and reads all types",
     "src/compute/attention_scalar.cc": "src/compute/matmul_test.cc, ops_test.cc and attention_test.cc run all variants",
     "src/compute/dispatch.cc": "src/compute/matmul_test.cc, ops_test.cc and attention_test.cc run all variants",
