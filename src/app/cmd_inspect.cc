@@ -30,6 +30,9 @@ void InspectModel(const std::string& path, Json* inspection) {
   AddModel(**model, inspection);
   const auto weights = BindWeights((*model)->checkpoint());
   inspection->Set("refused", weights.ok() ? Json() : Json(weights.error().Message()));
+  if (weights.ok()) {
+    AddPacking(*weights, inspection);
+  }
 }
 
 /// Runs a scan of the tensors under a progress line.

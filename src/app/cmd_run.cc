@@ -171,9 +171,9 @@ int RunRun(Options options, const Environment& environment) {
     spinner.reset();
     return Fail(runner_options.error(), kExitFailed);
   }
+  spinner.reset();  // arranging weights has a line of its own
   Result<Generator> generator =
       Generator::Create(**model, *runner_options, trace ? &*trace : nullptr);
-  spinner.reset();
   if (!generator.ok()) {
     return Fail(generator.error(), kExitModelRefused);
   }

@@ -43,8 +43,9 @@ hexadecimal; `finish` as above.
 
 **`facet inspect --json`**: of any file `file`, `tensor_types` (with the `share` of the bytes) and `refused` (why Facet
 does not run it, else null); of a text model also `model`, `layers`, `tokenizer`, `chat_template`, `sampling`,
-`kv_memory` (bytes per context length and type; null where a type does not suit the model), `compute`. `--tensors` adds
-`metadata` (`key`, `type`, `value`; of an array the `count` and at most the first 1024 elements) and `tensors` (`name`,
+`kv_memory` (bytes per context length and type; null where a type does not suit the model), `compute` (`isa`, the
+instruction set in use, `supported` ones, `threads`) and `packed_weights` (what is arranged for the processor while
+loading: `matrices`, `types`, `file_bytes` and the `bytes` that they take then). `--tensors` adds `metadata` (`key`, `type`, `value`; of an array the `count` and at most the first 1024 elements) and `tensors` (`name`,
 `source_name`, `shape` with the slowest axis first, `type`, `bytes`, `file` from 0, `offset` in it). `--check` adds
 `check`: `values` (read), `nan`, `infinite`, `zero_rows`, the first 20 `findings` (`tensor`, `row`, `column`, `value`),
 `zeros` (`tensor`, `rows`, `of`, `first`) and `unread` types. `--diff` adds `diff`: `this` and `other`, `metadata`

@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "app/inspection_values.h"
+#include "compute/context.h"
 #include "compute/cpu.h"
 #include "model/model.h"
+#include "model/packing.h"
 
 namespace facet {
 namespace {
@@ -205,6 +207,18 @@ void AddModel(const LoadedModel& model, Json* inspection) {
                                     {"top_p", static_cast<double>(defaults.top_p)}}));
   inspection->Set("kv_memory", InspectKvMemory(checkpoint.config()));
   inspection->Set("compute", InspectCompute());
+}
+
+void AddPacking(const Weights& weights, Json* inspection) {
+  const PackingPlan plan = PlanPacking(weights, KernelsFor(BestIsa()));
+  Json types = Json(Json::Array());
+  for (const TensorType type : plan.types) {
+    types.Append(InfoOf(type).name);
+  }
+  inspection->Set("packed_weights", Json::MakeObject({{"matrices", plan.n_matrices},
+                                                      {"types", std::move(types)},
+                                                      {"file_bytes", plan.file_bytes},
+                                                      {"bytes", plan.packed_bytes}}));
 }
 
 void AddTensors(const InspectionSource& source, Json* inspection) {

@@ -16,6 +16,9 @@ Json Inspect(const InspectionSource& source);
 /// kv_memory, compute.
 void AddModel(const LoadedModel& model, Json* inspection);
 
+/// Adds the member packed_weights: what is arranged for this processor while loading.
+void AddPacking(const Weights& weights, Json* inspection);
+
 /// Adds the members metadata (of an array at most the first 1024 elements) and tensors.
 void AddTensors(const InspectionSource& source, Json* inspection);
 

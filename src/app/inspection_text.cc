@@ -188,12 +188,24 @@ std::string ShowSampling(const Json& sampling) {
                      sampling["top_p"].as_double());
 }
 
-std::string ShowCompute(const Json& compute) {
+std::string ShowCompute(const Json& compute, const Json& packed) {
   std::string out = "\nInstruction sets\n ";
   for (const Json& isa : compute["supported"].items()) {
     out += fmt::format(" {}{}", isa.as_string(), isa == compute["isa"] ? " (in use)" : "");
   }
-  return out + "\n";
+  out += "\n";
+  if (packed["matrices"].as_int() > 0) {
+    std::string types;
+    for (const Json& type : packed["types"].items()) {
+      types += (types.empty() ? "" : ", ") + type.as_string();
+    }
+    out += fmt::format("  {} matrices are arranged for it while loading: {}\n",
+                       packed["matrices"].as_int(), types);
+    out += fmt::format("  {} of memory in place of {} of the file\n",
+                       ShownBytes(packed["bytes"].as_double()),
+                       ShownBytes(packed["file_bytes"].as_double()));
+  }
+  return out;
 }
 
 /// One value of the metadata on one line; `type` as TypeText writes it.
@@ -285,7 +297,7 @@ std::string ShowInspection(const Json& inspection) {
   return out + ShowLayers(inspection["layers"]) + ShowTensorTypes(inspection["tensor_types"]) +
          ShowTokenizer(inspection["tokenizer"]) + ShowTemplate(inspection["chat_template"]) +
          ShowSampling(inspection["sampling"]) + ShowKvMemory(inspection["kv_memory"]) +
-         ShowCompute(inspection["compute"]);
+         ShowCompute(inspection["compute"], inspection["packed_weights"]);
 }
 
 }  // namespace facet
