@@ -2,6 +2,7 @@
 #include "compute/thread_pool.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <mutex>
@@ -62,6 +63,35 @@ TEST(ThreadPool, WakesParkedThreads) {
     });
     EXPECT_EQ(done, (std::vector<int>{1, 1}));
   }
+}
+
+double ProcessorSeconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+TEST(ThreadPool, UsesNoProcessorTimeWhenIdle) {
+  ThreadPool pool(4);
+  pool.Run(4, [](int) {});
+  const double start_s = ProcessorSeconds();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_LT(ProcessorSeconds() - start_s, 0.02);  // three that spin would use 0.6
+}
+
+// The caller, too, sleeps while it waits.
+TEST(ThreadPool, WaitsForALongPartWithoutSpinning) {
+  ThreadPool pool(2);
+  const double start_s = ProcessorSeconds();
+  pool.Run(2, [](int part) {
+    if (part == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+  });
+  EXPECT_LT(ProcessorSeconds() - start_s, 0.02);
 }
 
 TEST(ThreadPool, RangesCoverEverythingWithBordersAtTheGrain) {
