@@ -168,15 +168,28 @@ std::vector<CommandSpec> AboutTheMachine() {
        .name = "bench",
        .usage = "[OPTIONS]",
        .summary = "measure how fast this machine runs a model",
-       .text = "Measures prompts, replies and several replies at once, and beside them what the "
-               "machine's memory and arithmetic allow.",
-       .examples = {{"facet bench -m e2b-q4_0.gguf", "a table"}}},
+       .text = "Measures prompts (tokens per second of reading), replies (of writing, at several "
+               "depths of context) and several replies at once, and how near each is to what the "
+               "machine's memory and arithmetic allow, which is measured first "
+               "(docs/performance.md). Options are named as those of llama-bench. Ctrl-C ends it "
+               "with what is there.",
+       .examples = {{"facet bench -m e2b-q4_0.gguf", "a table, in a minute or two"},
+                    {"facet bench --synth e2b --type q8_0",
+                     "random weights of real shape, without a file"},
+                    {"facet bench -m MODEL -p 0 -n 64 -d 8192 --parallel 1,2 --json",
+                     "long contexts, for programs"}}},
       {.id = Command::kCheck,
        .name = "check",
        .usage = "[OPTIONS]",
        .summary = "prove that batching, threads and instruction sets change no bit",
-       .text = "Runs the model in many ways and compares the numbers bit for bit.",
-       .examples = {{"facet check --bits -m e2b-q4_0.gguf", "on your own model"}}}};
+       .text =
+           "Computes drawn prompts in chunks, beside neighbours, with drafts that are "
+           "rejected, on any number of threads, with every instruction set of this processor, "
+           "packed or not, and compares the logits bit for bit with those of one row at a time "
+           "(docs/numbers.md). -t, --cpu-isa and --no-pack restrict what is drawn; KV types are "
+           "checked one at a time. The exit code is 0 when all are equal, 1 otherwise.",
+       .examples = {{"facet check --bits -m e2b-q4_0.gguf", "on your own model"},
+                    {"facet check --bits --seconds 600 --json -m MODEL", "longer, for programs"}}}};
 }
 
 std::vector<CommandSpec> AboutTheProgram() {

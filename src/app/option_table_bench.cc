@@ -6,6 +6,7 @@ namespace facet {
 namespace {
 
 constexpr Command kBench = Command::kBench;
+constexpr Command kCheck = Command::kCheck;
 
 std::vector<OptionSpec> MeasuredModelOptions() {
   constexpr std::string_view kGroup = "Model";
@@ -81,12 +82,40 @@ std::vector<OptionSpec> MeasurementOptions() {
   };
 }
 
+std::vector<OptionSpec> CheckOptions() {
+  constexpr std::string_view kGroup = "Check";
+  return {
+      {.name = "--bits",
+       .help =
+           "compute drawn prompts in many ways and compare the logits bit for bit with those of "
+           "one row at a time (docs/numbers.md)",
+       .group = kGroup,
+       .commands = {kCheck},
+       .target = &Options::bits},
+      {.name = "--seconds",
+       .placeholder = "N",
+       .otherwise = "20",
+       .help = "time that it may take; more of it checks more, and a large model needs more",
+       .group = kGroup,
+       .commands = {kCheck},
+       .target = &Options::check_seconds,
+       .check = {.min = 0, .max = 1'000'000}},
+      {.name = "--seed",
+       .placeholder = "N",
+       .otherwise = "another one each time",
+       .help = "what is drawn follows from it",
+       .group = kGroup,
+       .commands = {kCheck},
+       .target = &Options::seed},
+  };
+}
+
 }  // namespace
 
 std::vector<OptionSpec> BenchOptions() {
   std::vector<OptionSpec> all = MeasuredModelOptions();
-  for (OptionSpec& spec : MeasurementOptions()) {
-    all.push_back(std::move(spec));
+  for (const std::vector<OptionSpec>& part : {MeasurementOptions(), CheckOptions()}) {
+    all.insert(all.end(), part.begin(), part.end());
   }
   return all;
 }

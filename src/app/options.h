@@ -110,6 +110,9 @@ struct Options {
   bool quick = false;
   std::string synth;  ///< shape of a random checkpoint to be measured; empty: none
 
+  bool bits = false;
+  int check_seconds = 20;
+
   std::string name;
   std::string split_max_size;
   std::string shape = "e2b";

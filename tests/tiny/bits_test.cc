@@ -1,153 +1,251 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers contract: the logits of a row are a function of that row's own history and nothing
-// else. Random prompts, cut into random chunks, mixed with other sequences, on 1 or 2 threads, on
-// every instruction set of this machine, in every KV type: always the same bits as the sequence
-// alone in one piece on one thread with the scalar kernels.
+// else. Drawn prompts, run by drawn programs (app/bits_program.h: chunks, neighbours of every kind,
+// drafts, shared beginnings, blocks in any order) in every setting, give the bits that the scalar
+// set gives on one thread, one row at a time, unpacked and in fresh blocks.
+//
+// A case is a function of its seed and checkpoint. What fails is made as short as it gets and
+// printed with the seed. FACET_BITS_SECONDS=N goes on with other cases for N seconds, from the seed
+// FACET_BITS_SEED=N or a new one each time.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <memory>
 #include <random>
 
+#include "app/bits_program.h"
+#include "app/bits_run.h"
 #include "support/testing.h"
 #include "tiny/driver.h"
+#include "tiny/mixed_types.h"
 
 namespace facet::testing {
 namespace {
 
-struct Prompt {
-  std::vector<int32_t> tokens;
-  std::vector<int> span_type;
-  std::vector<float> soft;
+using bits::Dice;
+using bits::Program;
+using bits::Prompt;
+using bits::PromptLogits;
+using bits::Settings;
+
+constexpr KvType kKvTypes[] = {KvType::kF16, KvType::kQ8_0, KvType::kBf16, KvType::kF32};
+constexpr int kMaxTries = 300;  // of shrinking
+
+template <typename T>
+T ValueOrDie(Result<T> result) {
+  if (!result.ok()) {
+    fmt::print(stderr, "{}\n", result.error().Message());
+    std::abort();
+  }
+  return *std::move(result);
+}
+
+std::unique_ptr<Runner> MakeRunnerOrDie(const Checkpoint& checkpoint, const Settings& settings) {
+  return ValueOrDie(MakeRunner(checkpoint, bits::ToRunnerOptions(settings)));
+}
+
+/// Every setting that must give the same bits, in drawn order.
+std::vector<Settings> AllSettings(KvType kv_type, Dice* dice) {
+  std::vector<Settings> all;
+  for (const Isa isa : SupportedIsas()) {
+    for (const bool is_packed : {false, true}) {
+      for (const int n_threads : {1, 2, 3}) {
+        all.push_back({isa, n_threads, is_packed, kv_type});
+      }
+    }
+  }
+  for (size_t i = all.size(); i > 1; --i) {
+    std::swap(all[i - 1], all[static_cast<size_t>(dice->Between(0, static_cast<int>(i) - 1))]);
+  }
+  return all;
+}
+
+/// A checkpoint of testdata, or one that is made of it.
+struct Subject {
+  std::string name;
+  int rotation = -1;  ///< of MakeMixedTypes, or -1: the file itself
+
+  [[nodiscard]] std::string Text() const {
+    return rotation < 0 ? name : fmt::format("{} with mixed types {}", name, rotation);
+  }
 };
 
-class Dice {
- public:
-  explicit Dice(uint32_t seed) : engine_(seed) {}
-  int Between(int low, int high) { return std::uniform_int_distribution<int>(low, high)(engine_); }
-  float Normal() { return std::normal_distribution<float>()(engine_); }
-
- private:
-  std::mt19937 engine_;
-};
-
-/// Text with, now and then, an image of some soft rows.
-Prompt RandomPrompt(Dice* dice, int n_vocab, int n_embd) {
-  Prompt prompt;
-  const int n = dice->Between(1, 90);
-  while (static_cast<int>(prompt.tokens.size()) < n) {
-    if (dice->Between(0, 30) == 0) {
-      const int n_soft = dice->Between(2, 25);
-      for (int i = 0; i < n_soft; ++i) {
-        prompt.tokens.push_back(19);
-        prompt.span_type.push_back(1);
-        for (int k = 0; k < n_embd; ++k) {
-          prompt.soft.push_back(dice->Normal());
-        }
-      }
-    }
-    prompt.tokens.push_back(dice->Between(0, n_vocab - 1));
-    prompt.span_type.push_back(0);
-  }
-  return prompt;
-}
-
-std::vector<std::vector<float>> Alone(const Checkpoint& checkpoint, const Prompt& prompt,
-                                      KvType kv_type) {
-  Driver driver(checkpoint, {Isa::kScalar, 1, kv_type, 256});
-  const int s = driver.Add(prompt.tokens, prompt.span_type, prompt.soft);
-  return driver.Run({{s, driver.n_left(s), true}});
-}
-
-bool SameBits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
-}
-
-/// Runs all prompts to their ends in random chunks and mixes; checks every row that gave logits.
-void CheckMixed(const Checkpoint& checkpoint, const std::vector<Prompt>& prompts,
-                const std::vector<std::vector<std::vector<float>>>& alone,
-                const DriverOptions& options, Dice* dice) {
-  Driver driver(checkpoint, options);
-  std::vector<size_t> n_done(prompts.size(), 0);
-  for (const Prompt& prompt : prompts) {
-    driver.Add(prompt.tokens, prompt.span_type, prompt.soft);
-  }
-  for (bool is_left = true; is_left;) {
-    std::vector<Part> parts;
-    is_left = false;
-    for (int s = 0; s < static_cast<int>(prompts.size()); ++s) {
-      const bool takes_part = dice->Between(0, 3) != 0;
-      is_left = is_left || driver.n_left(s) > 0;
-      if (driver.n_left(s) > 0 && takes_part) {
-        const int n = driver.ChunkEnd(s, dice->Between(1, dice->Between(0, 1) == 0 ? 3 : 60));
-        parts.push_back({s, n, dice->Between(0, 1) == 0});
-      }
-    }
-    if (parts.empty()) {
-      continue;
-    }
-    const auto logits = driver.Run(parts);
-    size_t at = 0;
-    for (const Part& part : parts) {
-      const auto s = static_cast<size_t>(part.sequence);
-      for (int i = 0; i < part.n_rows; ++i, ++n_done[s]) {
-        if (part.wants_all_logits || i + 1 == part.n_rows) {
-          ASSERT_TRUE(SameBits(logits[at], alone[s][n_done[s]]))
-              << "sequence " << s << " row " << n_done[s];
-          ++at;
-        }
-      }
-    }
-    ASSERT_EQ(at, logits.size());
-  }
-}
-
-std::vector<std::string> AllCheckpoints() {
-  std::vector<std::string> paths;
+std::vector<Subject> ShortList() {
+  std::vector<Subject> subjects;
   for (const std::string& name : TinyHfNames()) {
-    paths.push_back("text/" + name);
+    subjects.push_back({"text/" + name});
   }
   for (const std::string& name : TinyGgufNames()) {
-    paths.push_back("text/gguf/" + name + ".gguf");
+    subjects.push_back({"text/gguf/" + name + ".gguf"});
   }
-  return paths;
+  for (const int rotation : {0, 13}) {
+    subjects.push_back({"dense-k256-Q4_K_M", rotation});
+  }
+  for (const std::string base : {"etype-sharing-Q4_0", "moe-keqv-Q4_0", "dense-keqv-Q4_0"}) {
+    subjects.push_back({base, 0});
+  }
+  return subjects;
 }
 
-class BitsTest : public ::testing::TestWithParam<std::string> {};
+Checkpoint Open(const Subject& subject) {
+  return OpenOrDie(subject.rotation < 0 ? TestdataPath(subject.name)
+                                        : MakeMixedTypes(subject.name, subject.rotation));
+}
 
-TEST_P(BitsTest, AnyChunkingMixThreadsAndInstructionSet) {
-  const Checkpoint checkpoint = OpenOrDie(TestdataPath(GetParam()));
-  Dice dice(20261130);
-  int n_rounds = 0;
-  for (const KvType kv_type : {KvType::kF32, KvType::kF16, KvType::kBf16, KvType::kQ8_0}) {
-    std::vector<Prompt> prompts;
-    std::vector<std::vector<std::vector<float>>> alone;
-    for (int i = 0; i < 3; ++i) {
-      prompts.push_back(
-          RandomPrompt(&dice, checkpoint.config().n_vocab, checkpoint.config().n_embd));
-      alone.push_back(Alone(checkpoint, prompts.back(), kv_type));
+/// Prompts and what they give alone.
+class Case {
+ public:
+  Case(const Checkpoint& checkpoint, KvType kv_type, uint64_t seed)
+      : checkpoint_(checkpoint), dice_(seed), kv_type_(kv_type) {
+    const Config& config = checkpoint.config();
+    prompts_ = bits::DrawPrompts(
+        {.n_vocab = config.n_vocab, .n_embd = config.n_embd, .n_positions = 72, .has_soft = true},
+        &dice_);
+    const auto plain = MakeRunnerOrDie(checkpoint, {.kv_type = kv_type});
+    for (const Prompt& prompt : prompts_) {
+      alone_.push_back(prompt.is_noise ? PromptLogits()
+                                       : ValueOrDie(bits::RunAlone(plain.get(), prompt)));
     }
-    for (const Isa isa : SupportedIsas()) {
-      for (const int n_threads : {1, 2}) {
-        SCOPED_TRACE(std::string(NameOf(kv_type)).append(" ").append(NameOf(isa)));
-        CheckMixed(checkpoint, prompts, alone, {isa, n_threads, kv_type, 256}, &dice);
-        ++n_rounds;
-        if (HasFatalFailure()) {
-          return;
+  }
+
+  /// Runs `n_settings` settings, `n_programs` programs each; the text of the first failure, or "".
+  std::string Run(size_t n_settings, int n_programs) {
+    std::vector<Settings> settings = AllSettings(kv_type_, &dice_);
+    settings.resize(std::min(settings.size(), n_settings));
+    for (const Settings& one : settings) {
+      const auto runner = MakeRunnerOrDie(checkpoint_, one);
+      for (int i = 0; i < n_programs; ++i) {
+        const Program program = bits::DrawProgram(prompts_, &dice_);
+        const bits::Outcome outcome = Try(runner.get(), program);
+        n_compared_ += outcome.n_compared;
+        if (outcome.difference.has_value()) {
+          return Explain(runner.get(), one, program);
         }
       }
     }
+    return "";
   }
-  EXPECT_EQ(n_rounds, 8 * static_cast<int>(SupportedIsas().size()));
+
+  [[nodiscard]] int64_t n_compared() const { return n_compared_; }
+  /// Equal bits then mean that no row caught what is not finite from its neighbours.
+  [[nodiscard]] bool IsFinite() const {
+    return std::all_of(alone_.begin(), alone_.end(), [](const PromptLogits& rows) {
+      return std::all_of(rows.begin(), rows.end(), [](const std::vector<float>& row) {
+        return std::all_of(row.begin(), row.end(), [](float x) { return std::isfinite(x); });
+      });
+    });
+  }
+
+ private:
+  bits::Outcome Try(Runner* runner, const Program& program) const {
+    return ValueOrDie(bits::RunAndCompare(runner, prompts_, alone_, program));
+  }
+
+  [[nodiscard]] std::string Explain(Runner* runner, const Settings& settings,
+                                    const Program& program) const {
+    const Program least = bits::Shrink(program, kMaxTries, [&](const Program& candidate) {
+      return Try(runner, candidate).difference.has_value();
+    });
+    std::string text = fmt::format("{}\n{}", bits::ToText(settings), bits::ToText(least));
+    const auto difference = Try(runner, least).difference;
+    text += difference ? bits::ToText(*difference) : "not on every run: a race or stale memory";
+    for (const Settings& simpler : Simpler(settings)) {
+      const auto other = MakeRunnerOrDie(checkpoint_, simpler);
+      text += fmt::format("\n{} {}", bits::ToText(simpler),
+                          Try(other.get(), least).difference ? "differs too" : "is equal");
+    }
+    return text;
+  }
+
+  static std::vector<Settings> Simpler(const Settings& settings) {
+    std::vector<Settings> simpler(3, settings);
+    simpler[0].n_threads = 1;
+    simpler[1].is_packed = false;
+    simpler[2].isa = Isa::kScalar;
+    simpler.erase(std::remove(simpler.begin(), simpler.end(), settings), simpler.end());
+    return simpler;
+  }
+
+  const Checkpoint& checkpoint_;
+  Dice dice_;
+  KvType kv_type_;
+  std::vector<Prompt> prompts_;
+  std::vector<PromptLogits> alone_;
+  int64_t n_compared_ = 0;
+};
+
+std::optional<uint64_t> NumberFrom(const char* variable) {
+  const char* text = std::getenv(variable);
+  if (text == nullptr) {
+    return std::nullopt;
+  }
+  return std::strtoull(text, nullptr, 10);
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiny, BitsTest, ::testing::ValuesIn(AllCheckpoints()),
-                         [](const auto& param) {
-                           std::string name = param.param;
-                           for (char& c : name) {
-                             c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
-                           }
-                           return name;
-                         });
+class BitsTest : public ::testing::TestWithParam<size_t> {};
+
+/// Two KV types for each checkpoint, so that neighbours in the list have them all.
+TEST_P(BitsTest, AnyProgramInAnySettingGivesTheSameBits) {
+  const Subject subject = ShortList()[GetParam()];
+  const Checkpoint checkpoint = Open(subject);
+  for (size_t round = 0; round < 2; ++round) {
+    const uint64_t seed = 20261130 + round;
+    const KvType kv_type = kKvTypes[(2 * GetParam() + round) % std::size(kKvTypes)];
+    Case drawn(checkpoint, kv_type, seed);
+    EXPECT_TRUE(drawn.IsFinite()) << subject.Text();
+    EXPECT_EQ(drawn.Run(6 * SupportedIsas().size(), 1), "") << subject.Text() << ", seed " << seed;
+    EXPECT_GT(drawn.n_compared(), 0);
+  }
+}
+
+std::string NameOfSubject(const ::testing::TestParamInfo<size_t>& info) {
+  std::string name = ShortList()[info.param].Text();
+  for (char& c : name) {
+    c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  }
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiny, BitsTest, ::testing::Range(size_t{0}, ShortList().size()),
+                         NameOfSubject);
+
+/// A subject of the list, or a mixture of types that is not on it.
+Subject DrawSubject(Dice* dice) {
+  const std::vector<Subject> list = ShortList();
+  Subject subject = list[static_cast<size_t>(dice->Between(0, static_cast<int>(list.size()) - 1))];
+  if (subject.rotation >= 0) {
+    subject.rotation = dice->Between(0, 25);
+  }
+  return subject;
+}
+
+TEST(BitsAtLength, AnyCheckpointProgramAndSetting) {
+  const auto seconds = NumberFrom("FACET_BITS_SECONDS");
+  if (!seconds.has_value()) {
+    GTEST_SKIP() << "the long form: FACET_BITS_SECONDS=N";
+  }
+  const auto start = std::chrono::steady_clock::now();
+  const uint64_t first = NumberFrom("FACET_BITS_SEED").value_or(std::random_device()());
+  int64_t n_compared = 0;
+  uint64_t n_cases = 0;
+  while (std::chrono::steady_clock::now() - start < std::chrono::seconds(*seconds)) {
+    const uint64_t seed = first + n_cases++;
+    Dice dice(seed);
+    const Subject subject = DrawSubject(&dice);
+    const KvType kv_type = kKvTypes[dice.Between(0, 3)];
+    const Checkpoint checkpoint = Open(subject);
+    Case drawn(checkpoint, kv_type, seed);
+    EXPECT_TRUE(drawn.IsFinite()) << subject.Text() << ", seed " << seed;
+    ASSERT_EQ(drawn.Run(12, 4), "") << subject.Text() << ", FACET_BITS_SEED=" << seed;
+    n_compared += drawn.n_compared();
+  }
+  fmt::print("seeds {} to {}: {} rows compared\n", first, first + n_cases - 1, n_compared);
+}
 
 }  // namespace
 }  // namespace facet::testing
