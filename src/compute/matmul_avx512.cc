@@ -4,11 +4,12 @@
 // (vector_math_avx2.h says why).
 //
 // Up to 8 activation rows at a time run against a group of 16 weight rows: per block and activation
-// row 8 vpdpbusd (the 4 activations come by an embedded broadcast, one load each) and 3 float
-// operations of the chain. With 8 rows that is 88 arithmetic operations for 4096 products and 12 to
-// unpack 4-bit codes; so from 9 rows on a group is unpacked once into a panel, which stays in the
-// first or second cache while all rows of a chunk pass. One row is bound by memory: 288 bytes of
-// Q4_0 take about 14 cycles of arithmetic.
+// row 8 vpdpbusd (the 4 activations come by a broadcast, one load each) and 3 float operations of
+// the chain, so with 8 rows 88 arithmetic operations for 4096 products, and 12 to unpack 4-bit
+// codes. A group stays in the first cache while all tiles of a chunk pass; to unpack it once into a
+// panel was tried and lost: a panel is twice as large, lies in the second cache, and filling it
+// keeps memory and arithmetic from overlapping. One row is bound by memory: 288 bytes of Q4_0 take
+// about 14 cycles of arithmetic.
 #include <immintrin.h>
 
 #include "compute/kernels_avx2.h"
@@ -19,23 +20,13 @@ namespace {
 
 template <typename Type>
 void MatMulPacked(const MatMulTask& task, int64_t begin, int64_t end) {
-  using TypePanel = Panel<typename Type::Side>;
-  const int64_t n_blocks = task.n_in / kBlock;
-  std::byte* scratch = AlignedScratch(task);
-  TypePanel panel(scratch, n_blocks);
-  ActivationChunk chunk(task, scratch + n_blocks * TypePanel::kBlockBytes);
+  ActivationChunk chunk(task, AlignedScratch(task));
   const int64_t chunk_rows = ChunkRows(task.n_in);
   for (int64_t first = 0; first < task.n_rows; first += chunk_rows) {
     const int64_t n_left = task.n_rows - first;
     chunk.Fill<Type>(first, n_left < chunk_rows ? n_left : chunk_rows);
     for (int64_t out = begin; out < end; out += kRows) {
-      const PackedGroup<Type> group(task, out);
-      if (chunk.n_tiles == 1) {
-        chunk.Multiply(group, out, end);
-      } else {
-        panel.Fill(group, n_blocks);
-        chunk.Multiply(panel, out, end);
-      }
+      chunk.Multiply(PackedGroup<Type>(task, out), out, end);
     }
   }
 }

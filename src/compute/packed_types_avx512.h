@@ -34,6 +34,12 @@ inline __m512 FloatsOfBytes(const std::byte* data) {
 
 // --- codes ---
 
+// Words shifted to the left, or by a negative count to the right.
+inline __m512i MoveLeft(__m512i words, int count) {
+  return count > 0 ? _mm512_slli_epi16(words, static_cast<unsigned>(count))
+                   : _mm512_srli_epi16(words, static_cast<unsigned>(-count));
+}
+
 struct Codes4 {
   static constexpr int kBytes = 256;
   static __m512i Quad(const std::byte* codes, int quad) {
@@ -46,8 +52,7 @@ struct Codes5 {
   static constexpr int kBytes = 320;
   static __m512i Quad(const std::byte* codes, int quad) {
     const __m512i plane = Load512(codes + 256);
-    const __m512i moved =
-        quad < 4 ? _mm512_slli_epi16(plane, 4 - quad) : _mm512_srli_epi16(plane, quad - 4);
+    const __m512i moved = MoveLeft(plane, 4 - quad);
     return _mm512_or_si512(Codes4::Quad(codes, quad),
                            _mm512_and_si512(moved, _mm512_set1_epi8(16)));
   }
@@ -58,8 +63,7 @@ struct Codes6 {
   static __m512i Quad(const std::byte* codes, int quad) {
     const __m512i plane = Load512(codes + 256 + 64 * (quad / 4));
     const int at = 2 * (quad % 4);
-    const __m512i moved =
-        at < 4 ? _mm512_slli_epi16(plane, 4 - at) : _mm512_srli_epi16(plane, at - 4);
+    const __m512i moved = MoveLeft(plane, 4 - at);
     return _mm512_or_si512(Codes4::Quad(codes, quad),
                            _mm512_and_si512(moved, _mm512_set1_epi8(48)));
   }
@@ -96,8 +100,6 @@ struct E2m1Levels {
 struct ActivationScale {
   float scale;
   float sum;
-  const std::byte* starts;  // two words (int32) that lie start_stride apart: −offset · Σ a of the
-  int start_stride;         // block, or of its halves
 };
 
 // acc + dots · (d · scale)
