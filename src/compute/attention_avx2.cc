@@ -101,6 +101,7 @@ struct ScoresPart {
 template <typename Stored, int kN>
 void AddScores(const KvTile& tile, const ScoresPart& part) {
   __m256 sums[kN][2];
+#pragma GCC unroll 4
   for (int i = 0; i < kN; ++i) {
     sums[i][0] = sums[i][1] = _mm256_setzero_ps();
   }
@@ -110,15 +111,19 @@ void AddScores(const KvTile& tile, const ScoresPart& part) {
   for (int begin = 0; begin < tile.d_head; begin += step) {
     LoadKeyScales<Stored>(tile, begin, &scales);
     for (int d = begin; d < begin + step; ++d, q += part.n) {
+#pragma GCC unroll 2
       for (int c = 0; c < 2; ++c) {
         const __m256 key = Key<Stored>(tile, scales, d, part.k + 8 * c);
+#pragma GCC unroll 4
         for (int i = 0; i < kN; ++i) {
           sums[i][c] = _mm256_fmadd_ps(_mm256_broadcast_ss(q + i), key, sums[i][c]);
         }
       }
     }
   }
+#pragma GCC unroll 4
   for (int i = 0; i < kN; ++i) {
+#pragma GCC unroll 2
     for (int c = 0; c < 2; ++c) {
       _mm256_storeu_ps(part.s + (part.first + i) * kTile + part.k + 8 * c, sums[i][c]);
     }
@@ -199,22 +204,28 @@ void AddValues(const KvTile& tile, const ValuesPart& part) {
   const ValuesTask& task = part.task;
   const float* p = task.p + part.first * kTile;
   __m256 sums[kN][kWide];
+#pragma GCC unroll 4
   for (int i = 0; i < kN; ++i) {
     const __m256 correction = _mm256_broadcast_ss(task.corrections + part.first + i);
+#pragma GCC unroll 2
     for (int c = 0; c < kWide; ++c) {
       const float* out = task.out[part.first + i] + part.d + 8 * c;
       sums[i][c] = _mm256_mul_ps(_mm256_loadu_ps(out), correction);
     }
   }
   for (int k = task.low; k < task.high; ++k) {
+#pragma GCC unroll 2
     for (int c = 0; c < kWide; ++c) {
       const __m256 value = Value<Stored>(tile, part.scales, part.d + 8 * c, k);
+#pragma GCC unroll 4
       for (int i = 0; i < kN; ++i) {
         sums[i][c] = _mm256_fmadd_ps(_mm256_broadcast_ss(p + i * kTile + k), value, sums[i][c]);
       }
     }
   }
+#pragma GCC unroll 4
   for (int i = 0; i < kN; ++i) {
+#pragma GCC unroll 2
     for (int c = 0; c < kWide; ++c) {
       _mm256_storeu_ps(task.out[part.first + i] + part.d + 8 * c, sums[i][c]);
     }

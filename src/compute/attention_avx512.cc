@@ -96,6 +96,7 @@ inline __m512 Value(const KvTile& tile, const GroupScales& scales, int d, int k,
 template <typename Stored, int kN>
 void ScoresOf(const KvTile& tile, const float* q, float* s) {
   __m512 sums[kN][2];
+#pragma GCC unroll 8
   for (int i = 0; i < kN; ++i) {
     sums[i][0] = sums[i][1] = _mm512_setzero_ps();
   }
@@ -106,6 +107,7 @@ void ScoresOf(const KvTile& tile, const float* q, float* s) {
     for (int d = begin; d < begin + step; ++d, q += kN) {
       const __m512 keys[2] = {Key<Stored>(tile, scales, d, 0),
                               Key<Stored>(tile, scales, d, kLanes)};
+#pragma GCC unroll 8
       for (int i = 0; i < kN; ++i) {
         const __m512 factor = _mm512_set1_ps(q[i]);
         sums[i][0] = _mm512_fmadd_ps(factor, keys[0], sums[i][0]);
@@ -113,6 +115,7 @@ void ScoresOf(const KvTile& tile, const float* q, float* s) {
       }
     }
   }
+#pragma GCC unroll 8
   for (int i = 0; i < kN; ++i) {
     _mm512_storeu_ps(s + i * kTile, sums[i][0]);
     _mm512_storeu_ps(s + i * kTile + kLanes, sums[i][1]);
@@ -175,8 +178,10 @@ template <typename Stored, int kN>
 void ValuesOf(const KvTile& tile, const ValuesTask& task, const ValuesPart& part) {
   const __mmask16 lanes[2] = {part.lanes[0], part.lanes[1]};
   __m512 sums[kN][2];
+#pragma GCC unroll 8
   for (int i = 0; i < kN; ++i) {
     const __m512 correction = _mm512_set1_ps(task.corrections[i]);
+#pragma GCC unroll 2
     for (int c = 0; c < 2; ++c) {
       const float* out = task.out[i] + part.d + kLanes * c;
       sums[i][c] = _mm512_mul_ps(_mm512_maskz_loadu_ps(lanes[c], out), correction);
@@ -186,13 +191,16 @@ void ValuesOf(const KvTile& tile, const ValuesTask& task, const ValuesPart& part
   for (int k = task.low; k < task.high; ++k) {
     const __m512 values[2] = {Value<Stored>(tile, part.scales, part.d, k, lanes[0]),
                               Value<Stored>(tile, part.scales, part.d + kLanes, k, lanes[1])};
+#pragma GCC unroll 8
     for (int i = 0; i < kN; ++i) {
       const __m512 factor = _mm512_set1_ps(p[i * kTile + k]);
       sums[i][0] = _mm512_fmadd_ps(factor, values[0], sums[i][0]);
       sums[i][1] = _mm512_fmadd_ps(factor, values[1], sums[i][1]);
     }
   }
+#pragma GCC unroll 8
   for (int i = 0; i < kN; ++i) {
+#pragma GCC unroll 2
     for (int c = 0; c < 2; ++c) {
       _mm512_mask_storeu_ps(task.out[i] + part.d + kLanes * c, lanes[c], sums[i][c]);
     }
