@@ -37,6 +37,16 @@ bool HasAvx2() {
   return has_f16c && __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
 }
 
+bool HasAvxVnni() {
+  constexpr unsigned kBitAvxVnni = 1u << 4;
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  return HasAvx2() && __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && eax >= 1 &&
+         __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & kBitAvxVnni) != 0;
+}
+
 bool HasAvx512() {
   return HasAvx2() && __builtin_cpu_supports("avx512f") != 0 &&
          __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
@@ -47,6 +57,9 @@ std::vector<Isa> Detect() {
   std::vector<Isa> isas = {Isa::kScalar};
   if (HasAvx2()) {
     isas.push_back(Isa::kAvx2);
+  }
+  if (HasAvxVnni()) {
+    isas.push_back(Isa::kAvxVnni);
   }
   if (HasAvx512()) {
     isas.push_back(Isa::kAvx512);

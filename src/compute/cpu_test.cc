@@ -16,6 +16,8 @@ TEST(Isa, NamesAreFoundAgain) {
   EXPECT_EQ(NameOf(Isa::kAvx2), "avx2");
   EXPECT_EQ(FindIsa("scalar"), Isa::kScalar);
   EXPECT_EQ(FindIsa("avx2"), Isa::kAvx2);
+  EXPECT_EQ(NameOf(Isa::kAvxVnni), "avxvnni");
+  EXPECT_EQ(FindIsa("avxvnni"), Isa::kAvxVnni);
   EXPECT_EQ(FindIsa("AVX2"), std::nullopt);
   EXPECT_EQ(FindIsa(""), std::nullopt);
 }

@@ -14,6 +14,7 @@ const Kernels kSets[] = {
     {Isa::kScalar, &kMatMulScalar, &kRowsScalar, &kAttentionScalar},
 #if defined(__x86_64__)
     {Isa::kAvx2, &kMatMulAvx2, &kRowsAvx2, &kAttentionAvx2},
+    {Isa::kAvxVnni, &kMatMulAvxVnni, &kRowsAvx2, &kAttentionAvx2},
     {Isa::kAvx512, &kMatMulAvx512, &kRowsAvx2, &kAttentionAvx512},
 #endif
 };

@@ -16,4 +16,7 @@ void QuantizeAvx2(const float* x, int64_t n, int8_t* values, float* scales, int3
 inline constexpr int kNBlockKernelsAvx2 = 13;
 extern const TypeKernel kBlockKernelsAvx2[kNBlockKernelsAvx2];
 
+inline constexpr int kNPackedKernelsAvx2 = 11;
+extern const TypeKernel kPackedKernelsAvx2[kNPackedKernelsAvx2];
+
 }  // namespace facet

@@ -167,6 +167,8 @@ const MatMulKernels kMatMulAvx2 = {
     .quantize = QuantizeAvx2,
     .blocks = kBlockKernelsAvx2,
     .n_blocks = kNBlockKernelsAvx2,
+    .packed = kPackedKernelsAvx2,
+    .n_packed = kNPackedKernelsAvx2,
 };
 
 }  // namespace facet

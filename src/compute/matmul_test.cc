@@ -23,6 +23,9 @@ constexpr T kIntegerTypes[] = {
     T::kQ5_K,  T::kQ6_K,    T::kIQ4_NL, T::kIQ4_XS, T::kMXFP4,   T::kNVFP4, T::kTQ1_0, T::kTQ2_0,
     T::kIQ3_S, T::kIQ3_XXS, T::kIQ2_S,  T::kIQ2_XS, T::kIQ2_XXS, T::kIQ1_S, T::kIQ1_M};
 
+constexpr T kPackedTypes[] = {T::kQ4_0, T::kQ4_1, T::kQ5_0,   T::kQ5_1,   T::kQ8_0, T::kQ4_K,
+                              T::kQ5_K, T::kQ6_K, T::kIQ4_NL, T::kIQ4_XS, T::kMXFP4};
+
 bool IsFloatType(TensorType type) { return InfoOf(type).block_elements == 1; }
 
 // Weights that own their bytes.
@@ -219,6 +222,19 @@ TEST_P(IntegerMatMulTest, NothingSaturates) {
   }
 }
 
+class PackedMatMulTest : public MatMulTest {};
+
+// More rows than a kernel takes at once, and more bytes of activations than it keeps in a cache.
+TEST_P(PackedMatMulTest, ChunksOfRowsGiveTheScalarBits) {
+  RandomStream random(9);
+  const Weights w = RandomWeights(GetParam(), 17, 256, true, random);
+  const Weights long_rows = RandomWeights(GetParam(), 17, 8192, true, random);
+  for (const size_t n_rows : {64u, 66u, 131u}) {
+    ExpectSameEverywhere(w, random.Floats(n_rows * 256, 3.0f));
+  }
+  ExpectSameEverywhere(long_rows, random.Floats(45 * size_t{8192}, 3.0f));
+}
+
 // The kernel that goes through the codec, also for types that have another.
 TEST_P(IntegerMatMulTest, TheKernelOfAnyTypeGivesTheScalarBits) {
   RandomStream random(7);
@@ -293,6 +309,7 @@ std::string TestName(const ::testing::TestParamInfo<TensorType>& test) {
 INSTANTIATE_TEST_SUITE_P(Float, MatMulTest, ::testing::ValuesIn(kFloatTypes), TestName);
 INSTANTIATE_TEST_SUITE_P(Integer, MatMulTest, ::testing::ValuesIn(kIntegerTypes), TestName);
 INSTANTIATE_TEST_SUITE_P(Types, IntegerMatMulTest, ::testing::ValuesIn(kIntegerTypes), TestName);
+INSTANTIATE_TEST_SUITE_P(Types, PackedMatMulTest, ::testing::ValuesIn(kPackedTypes), TestName);
 
 TEST(Quantized, RoundsToNearestEvenOfAmaxOver127) {
   const TestContext scalar(Isa::kScalar, 1);
