@@ -34,7 +34,7 @@ class Dice {
 struct Prompt {
   std::vector<int32_t> tokens;
   std::vector<int32_t> span_end;  ///< of each position: one past the end of its span; -1: text
-  std::vector<float> soft;        ///< [positions in spans, n_embd]
+  std::vector<float> soft = {};   ///< [positions in spans, n_embd]
   int n_embd = 0;
   bool is_noise = false;  ///< runs beside others, and its logits are never compared
 
@@ -78,7 +78,7 @@ struct Program {
   std::vector<int> donors;
   bool is_scattered = false;  ///< blocks are taken in drawn order
   uint64_t seed = 0;          ///< of the tokens of drafts and the order of blocks
-  std::vector<std::vector<Part>> batches;
+  std::vector<std::vector<Part>> batches = {};
 
   bool operator==(const Program&) const = default;
 };

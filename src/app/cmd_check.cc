@@ -111,14 +111,15 @@ std::string ResultJson(const CheckReport& report, const std::string& model, uint
 Result<CheckReport> Check(const Options& options, const Checkpoint& checkpoint, uint64_t seed) {
   FACET_ASSIGN(const RunnerOptions runner, RunnerOptionsFrom(options, checkpoint.config()));
   ProgressLine progress("checking");
-  return CheckBits(checkpoint, {.seed = seed,
-                                .seconds = static_cast<double>(options.check_seconds),
-                                .kv_type = runner.kv_type,
-                                .n_threads = runner.n_threads,
-                                .isa = runner.isa,
-                                .may_pack = !options.no_pack,
-                                .memory_bytes = AvailableBytes(),
-                                .on_progress = [&progress](auto what) { progress.Show(what); }});
+  return bits::CheckBits(checkpoint,
+                         {.seed = seed,
+                          .seconds = static_cast<double>(options.check_seconds),
+                          .kv_type = runner.kv_type,
+                          .n_threads = runner.n_threads,
+                          .isa = runner.isa,
+                          .may_pack = !options.no_pack,
+                          .memory_bytes = AvailableBytes(),
+                          .on_progress = [&progress](auto what) { progress.Show(what); }});
 }
 
 }  // namespace
