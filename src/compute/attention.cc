@@ -189,12 +189,23 @@ void AttendUnit(const Call& call, int kv_head, std::span<const AttentionRow> row
       continue;  // its block may be missing
     }
     KvTile tile = TileOf(call.layout, kv_head, rows[0].blocks[static_cast<size_t>(t)]);
-    if (is_unpacked) {
+    if (!is_unpacked) {
+      tile.after_k = tile.v;
+      if (t + 1 < TilesUpTo(end)) {
+        const std::byte* next = rows[0].blocks[static_cast<size_t>(t + 1)];
+        tile.after_v = next != nullptr ? TileOf(call.layout, kv_head, next).k : nullptr;
+      }
+    } else {
       float* k = Reserve(&own.k, int64_t{d_head} * kTile);
       float* v = Reserve(&own.v, int64_t{d_head} * kTile);
       call.type.unpack(tile, k, v);
-      tile = {reinterpret_cast<const std::byte*>(k), reinterpret_cast<const std::byte*>(v), nullptr,
-              nullptr, d_head};
+      tile = {reinterpret_cast<const std::byte*>(k),
+              reinterpret_cast<const std::byte*>(v),
+              nullptr,
+              nullptr,
+              d_head,
+              nullptr,
+              nullptr};
     }
     for (QueryBlock& block : blocks) {
       if (block.Sees(t)) {
@@ -307,7 +318,8 @@ class SplitRow {
     for (int64_t item = begin; item < end; ++item) {
       const int kv_head = static_cast<int>(item / n_tiles_);
       const int64_t t = item % n_tiles_;
-      const KvTile tile = Tile(kv_head, t);
+      KvTile tile = Tile(kv_head, t);
+      tile.after_k = item + 1 < end && t + 1 < n_tiles_ ? Tile(kv_head, t + 1).k : nullptr;
       for (int b = kv_head * blocks_per_kv_; b < (kv_head + 1) * blocks_per_kv_; ++b) {
         call_.type.scores(tile, blocks_[b].q, blocks_[b].n, scores_ + Place(b, t) * kTile);
       }
@@ -331,7 +343,8 @@ class SplitRow {
 
   void Values(int kv_head, int begin, int end) const {
     for (int64_t t = 0; t < n_tiles_; ++t) {
-      const KvTile tile = Tile(kv_head, t);
+      KvTile tile = Tile(kv_head, t);
+      tile.after_v = t + 1 < n_tiles_ ? Tile(kv_head, t + 1).v : nullptr;
       const Keys keys = KeysAt(t);
       for (int b = kv_head * blocks_per_kv_; b < (kv_head + 1) * blocks_per_kv_; ++b) {
         call_.type.values(tile, {scores_ + Place(b, t) * kTile, corrections_ + Place(b, t),

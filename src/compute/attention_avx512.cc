@@ -21,6 +21,7 @@ constexpr int kLanes = 16;
 // Element i and the 15 after it, as floats without their scale; those without a bit in `lanes` are
 // not read.
 struct StoredF32 {
+  static constexpr int kBytes = 4;
   static constexpr bool kHasScales = false;
   static __m512 Load(const std::byte* data, int64_t i, __mmask16 lanes) {
     return _mm512_maskz_loadu_ps(lanes, data + 4 * i);
@@ -28,6 +29,7 @@ struct StoredF32 {
 };
 
 struct StoredF16 {
+  static constexpr int kBytes = 2;
   static constexpr bool kHasScales = false;
   static __m512 Load(const std::byte* data, int64_t i, __mmask16 lanes) {
     return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(lanes, data + 2 * i));
@@ -35,6 +37,7 @@ struct StoredF16 {
 };
 
 struct StoredBf16 {
+  static constexpr int kBytes = 2;
   static constexpr bool kHasScales = false;
   static __m512 Load(const std::byte* data, int64_t i, __mmask16 lanes) {
     const __m512i bits = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(lanes, data + 2 * i));
@@ -43,6 +46,7 @@ struct StoredBf16 {
 };
 
 struct StoredQ8 {
+  static constexpr int kBytes = 1;
   static constexpr bool kHasScales = true;
   static __m512 Load(const std::byte* data, int64_t i, __mmask16 lanes) {
     return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(lanes, data + i)));
@@ -77,6 +81,13 @@ inline void LoadValueScales(const KvTile& tile, int d, GroupScales* scales) {
   }
 }
 
+// Fetches element i of what is read next into the second cache: the first would lose what is being
+// read.
+template <typename Stored>
+inline void Fetch(const std::byte* next, int64_t i) {
+  _mm_prefetch(next + Stored::kBytes * i, _MM_HINT_T1);
+}
+
 // Channel d of keys [k, k + 16).
 template <typename Stored>
 inline __m512 Key(const KvTile& tile, const GroupScales& scales, int d, int k) {
@@ -101,12 +112,14 @@ void ScoresOf(const KvTile& tile, const float* q, float* s) {
     sums[i][0] = sums[i][1] = _mm512_setzero_ps();
   }
   GroupScales scales;
+  const std::byte* next = tile.after_k != nullptr ? tile.after_k : tile.k;
   const int step = Stored::kHasScales ? kGroup : tile.d_head;
   for (int begin = 0; begin < tile.d_head; begin += step) {
     LoadKeyScales<Stored>(tile, begin, &scales);
     for (int d = begin; d < begin + step; ++d, q += kN) {
       const __m512 keys[2] = {Key<Stored>(tile, scales, d, 0),
                               Key<Stored>(tile, scales, d, kLanes)};
+      Fetch<Stored>(next, int64_t{d} * kTile);
 #pragma GCC unroll 8
       for (int i = 0; i < kN; ++i) {
         const __m512 factor = _mm512_set1_ps(q[i]);
@@ -188,9 +201,11 @@ void ValuesOf(const KvTile& tile, const ValuesTask& task, const ValuesPart& part
     }
   }
   const float* p = task.p;
+  const std::byte* next = tile.after_v != nullptr ? tile.after_v : tile.v;
   for (int k = task.low; k < task.high; ++k) {
     const __m512 values[2] = {Value<Stored>(tile, part.scales, part.d, k, lanes[0]),
                               Value<Stored>(tile, part.scales, part.d + kLanes, k, lanes[1])};
+    Fetch<Stored>(next, int64_t{k} * tile.d_head + part.d);
 #pragma GCC unroll 8
     for (int i = 0; i < kN; ++i) {
       const __m512 factor = _mm512_set1_ps(p[i * kTile + k]);

@@ -139,8 +139,13 @@ KvTile TileOf(const KvLayout& layout, int kv_head, const std::byte* block) {
   const size_t offset = head * n * ElementBytes(layout.type);
   const size_t scales_offset = ScalesOffset(layout.shape) + head * n / kScaleGroup * 2;
   const bool has_scales = layout.type == KvType::kQ8_0;
-  return {k + offset, v + offset, has_scales ? k + scales_offset : nullptr,
-          has_scales ? v + scales_offset : nullptr, layout.shape.d_head};
+  return {k + offset,
+          v + offset,
+          has_scales ? k + scales_offset : nullptr,
+          has_scales ? v + scales_offset : nullptr,
+          layout.shape.d_head,
+          nullptr,
+          nullptr};
 }
 
 }  // namespace facet

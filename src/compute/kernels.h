@@ -84,6 +84,10 @@ struct KvTile {
   const std::byte* k_scales;  ///< Q8_0 only: [d_head / 32][32] float16
   const std::byte* v_scales;  ///< Q8_0 only: [32][d_head / 32] float16
   int d_head;                 ///< a multiple of 8; of 32 for Q8_0
+  /// What will be read next, as large as k or v: to be fetched into a cache while k is read and
+  /// while v is read. Null: nothing. A kernel need not do so.
+  const std::byte* after_k;
+  const std::byte* after_v;
 };
 
 /// Queries that one call of a kernel takes at most: heads of a KV head, of one row or several.
