@@ -114,12 +114,11 @@ std::string NameOf(const BenchCase& bench) {
   if (bench.is_prefill()) {
     return fmt::format("prefill {}", bench.n_prompt);
   }
-  std::string name = fmt::format("decode {}", bench.n_gen);
+  std::string name = bench.n_sequences > 1
+                         ? fmt::format("decode {} x {}", bench.n_sequences, bench.n_gen)
+                         : fmt::format("decode {}", bench.n_gen);
   if (bench.n_depth > 0) {
     name += fmt::format(" at {}", bench.n_depth);
-  }
-  if (bench.n_sequences > 1) {
-    name += fmt::format(", {} together", bench.n_sequences);
   }
   return name;
 }

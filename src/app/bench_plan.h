@@ -27,7 +27,7 @@ struct BenchCase {
   [[nodiscard]] int n_positions() const { return is_prefill() ? n_prompt : n_depth + n_gen; }
 };
 
-/// "prefill 512", "decode 32 at 4096", "decode 32, 8 together".
+/// "prefill 512", "decode 32 at 4096", "decode 8 x 32" (eight sequences).
 std::string NameOf(const BenchCase& bench);
 
 struct BenchPlan {

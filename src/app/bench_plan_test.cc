@@ -32,8 +32,7 @@ TEST(BenchPlan, HasDefaults) {
   const BenchPlan plan = PlanOrDie({});
   EXPECT_EQ(NamesOf(plan.cases),
             (Names{"prefill 128", "prefill 512", "prefill 2048", "decode 32", "decode 32 at 512",
-                   "decode 32 at 4096", "decode 32, 4 together", "decode 32, 8 together",
-                   "decode 32, 16 together"}));
+                   "decode 32 at 4096", "decode 4 x 32", "decode 8 x 32", "decode 16 x 32"}));
   EXPECT_EQ(plan.n_repetitions, 3);
   EXPECT_EQ(plan.n_context, 4096 + 32);
   EXPECT_TRUE(plan.left_out.empty());
@@ -42,12 +41,11 @@ TEST(BenchPlan, HasDefaults) {
 TEST(BenchPlan, QuickIsLess) {
   Options options;
   options.quick = true;
-  EXPECT_EQ(NamesOf(PlanOrDie(options).cases),
-            (Names{"prefill 128", "decode 8", "decode 8, 4 together"}));
+  EXPECT_EQ(NamesOf(PlanOrDie(options).cases), (Names{"prefill 128", "decode 8", "decode 4 x 8"}));
   options.bench_prompts = "7";
   options.repetitions = 9;
   const BenchPlan plan = PlanOrDie(options);
-  EXPECT_EQ(NamesOf(plan.cases), (Names{"prefill 7", "decode 8", "decode 8, 4 together"}));
+  EXPECT_EQ(NamesOf(plan.cases), (Names{"prefill 7", "decode 8", "decode 4 x 8"}));
   EXPECT_EQ(plan.n_repetitions, 9);
 }
 
@@ -60,7 +58,7 @@ TEST(BenchPlan, TakesLists) {
   const BenchPlan plan = PlanOrDie(options);
   EXPECT_EQ(NamesOf(plan.cases),
             (Names{"decode 4 at 100", "decode 16 at 100", "decode 4 at 200", "decode 16 at 200",
-                   "decode 4 at 100, 2 together", "decode 16 at 100, 2 together"}));
+                   "decode 2 x 4 at 100", "decode 2 x 16 at 100"}));
   EXPECT_EQ(plan.n_context, 216);
   EXPECT_EQ(plan.cases.back().n_tokens(), 32);
   EXPECT_EQ(plan.cases.back().n_positions(), 116);

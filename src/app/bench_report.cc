@@ -93,7 +93,7 @@ std::string BenchHead(const BenchSetting& setting, const Style& style) {
       "machine  {}, {} core{}, {} of memory\n"
       "compute  {}, {} thread{}, weights {}, keys and values {}\n"
       "limits   {}/s read, {} Gop/s multiplied\n\n"
-      "{}{:<26}{:>10}{:>21}{:>8}{:>8}   {}{}\n",
+      "{}{:<23}{:>9}{:>16}{:>7}{:>7}  {}{}\n",
       ShownLine(setting.model), ShownBytes(static_cast<double>(setting.file_bytes)),
       ShownLine(setting.file), ShownLine(setting.cpu), setting.n_cores, plural(setting.n_cores),
       ShownBytes(static_cast<double>(setting.memory_bytes)), setting.isa, setting.n_threads,
@@ -106,7 +106,7 @@ std::string BenchRow(const BenchSetting& setting, const BenchResult& result, con
   const double seconds = SpreadOf(result.seconds).median;
   const Spread rates = RatesOf(result);
   const BenchLimit limit = LimitOf(result.work, setting.rates, seconds);
-  return fmt::format("{:<26}{}{:>10}{}{}{:>21}{}{:>8}{:>8}   {:.0f}% {}\n", NameOf(result.bench),
+  return fmt::format("{:<23}{}{:>9}{}{}{:>16}{}{:>7}{:>7}  {:.0f}% {}\n", NameOf(result.bench),
                      style.bold, Digits(rates.median), style.reset, style.dim,
                      Digits(rates.min) + " .. " + Digits(rates.max), style.reset,
                      Billions(result.work.bytes / seconds),

@@ -60,19 +60,16 @@ TEST(BenchReport, IsATable) {
       "compute  scalar, 1 thread, weights packed, keys and values f16\n"
       "limits   20.0 GB/s read, 500 Gop/s multiplied\n"
       "\n"
-      "work                        tokens/s           min .. max    GB/s   Gop/s   of the "
-      "limit\n"
-      "prefill 512                      256           128 .. 512       -     100   20% "
-      "arithmetic\n"
-      "decode 32 at 512, 8 together     256           256 .. 256    16.0    5.00   80% "
-      "memory\n");
+      "work                    tokens/s      min .. max   GB/s  Gop/s  of the limit\n"
+      "prefill 512                  256      128 .. 512      -    100  20% arithmetic\n"
+      "decode 8 x 32 at 512         256      256 .. 256   16.0   5.00  80% memory\n");
 }
 
 TEST(BenchReport, HasColoursOnlyWhereTheStyleHas) {
   const Style style = {"<b>", "<d>", "<r>", "</>"};
   const std::string row = BenchRow(MakeSetting(), kPrompt, style);
-  EXPECT_NE(row.find("<b>       256</>"), std::string::npos) << row;
-  EXPECT_NE(row.find("<d>           128 .. 512</>"), std::string::npos) << row;
+  EXPECT_NE(row.find("<b>      256</>"), std::string::npos) << row;
+  EXPECT_NE(row.find("<d>      128 .. 512</>"), std::string::npos) << row;
   EXPECT_NE(BenchHead(MakeSetting(), style).find("<b>work"), std::string::npos);
 }
 

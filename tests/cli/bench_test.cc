@@ -63,7 +63,7 @@ TEST(Bench, MeasuresTheEmbeddedModel) {
     EXPECT_EQ(result["repetitions"].items().size(), 2U);
     names.push_back(result["name"].as_string());
   }
-  EXPECT_EQ(names, (Arguments{"prefill 128", "decode 8", "decode 8, 4 together"}));
+  EXPECT_EQ(names, (Arguments{"prefill 128", "decode 8", "decode 4 x 8"}));
 }
 
 TEST(Bench, TakesWhatItIsTold) {
