@@ -4,6 +4,8 @@
 #include <sched.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
 #endif
 
 #include <algorithm>
@@ -63,6 +65,23 @@ std::vector<Isa> Detect() {
   }
   if (HasAvx512()) {
     isas.push_back(Isa::kAvx512);
+  }
+  return isas;
+}
+#elif defined(__aarch64__)
+// Every Arm processor of Apple has dot products.
+bool HasNeon() {
+#if defined(__linux__)
+  return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+#else
+  return true;
+#endif
+}
+
+std::vector<Isa> Detect() {
+  std::vector<Isa> isas = {Isa::kScalar};
+  if (HasNeon()) {
+    isas.push_back(Isa::kNeon);
   }
   return isas;
 }

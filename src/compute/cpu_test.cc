@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <string>
 #include <thread>
 
 #include "compute/context.h"
@@ -27,6 +29,12 @@ TEST(Isa, ScalarIsAlwaysThereAndTheBestIsLast) {
   ASSERT_FALSE(isas.empty());
   EXPECT_EQ(isas.front(), Isa::kScalar);
   EXPECT_EQ(isas.back(), BestIsa());
+  // The log of a run tells which sets were compared with the scalar one.
+  std::string names;
+  for (const Isa isa : isas) {
+    names += " " + std::string(NameOf(isa));
+  }
+  std::printf("instruction sets:%s\n", names.c_str());
 }
 
 TEST(KernelsFor, GivesTheTableOfTheSet) {

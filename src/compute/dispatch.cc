@@ -12,6 +12,9 @@ namespace {
 
 const Kernels kSets[] = {
     {Isa::kScalar, &kMatMulScalar, &kRowsScalar, &kAttentionScalar},
+#if defined(__aarch64__)
+    {Isa::kNeon, &kMatMulNeon, &kRowsNeon, &kAttentionNeon},
+#endif
 #if defined(__x86_64__)
     {Isa::kAvx2, &kMatMulAvx2, &kRowsAvx2, &kAttentionAvx2},
     {Isa::kAvxVnni, &kMatMulAvxVnni, &kRowsAvx2, &kAttentionAvx2},

@@ -157,4 +157,9 @@ extern const MatMulKernels kMatMulAvxVnni;
 extern const MatMulKernels kMatMulAvx512;
 extern const MatMulKernels kMatMulAmx;
 
+// Only built for 64-bit Arm; the same.
+extern const MatMulKernels kMatMulNeon;
+extern const RowKernels kRowsNeon;
+extern const AttentionKernels kAttentionNeon;
+
 }  // namespace facet
