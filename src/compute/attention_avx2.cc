@@ -22,6 +22,7 @@ constexpr int kMostSums = 4;  // queries that have their sums in registers toget
 
 // Element i and the 7 after it, as floats without their scale.
 struct StoredF32 {
+  static constexpr int kBytes = 4;
   static constexpr bool kHasScales = false;
   static __m256 Load(const std::byte* data, int64_t i) {
     return _mm256_loadu_ps(reinterpret_cast<const float*>(data) + i);
@@ -29,6 +30,7 @@ struct StoredF32 {
 };
 
 struct StoredF16 {
+  static constexpr int kBytes = 2;
   static constexpr bool kHasScales = false;
   static __m256 Load(const std::byte* data, int64_t i) {
     return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(data + 2 * i)));
@@ -36,6 +38,7 @@ struct StoredF16 {
 };
 
 struct StoredBf16 {
+  static constexpr int kBytes = 2;
   static constexpr bool kHasScales = false;
   static __m256 Load(const std::byte* data, int64_t i) {
     const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(data + 2 * i));
@@ -44,6 +47,7 @@ struct StoredBf16 {
 };
 
 struct StoredQ8 {
+  static constexpr int kBytes = 1;
   static constexpr bool kHasScales = true;
   static __m256 Load(const std::byte* data, int64_t i) {
     const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(data + i));
@@ -71,6 +75,13 @@ inline void LoadValueScales(const KvTile& tile, int d, GroupScales* scales) {
     __builtin_memcpy(&bits, tile.v_scales + 2 * (k * n_groups + d / kGroup), sizeof(bits));
     scales->of[k] = _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(bits)));
   }
+}
+
+// Fetches element i of what is read next into the second cache: the first would lose what is being
+// read.
+template <typename Stored>
+inline void Fetch(const std::byte* next, int64_t i) {
+  _mm_prefetch(next + Stored::kBytes * i, _MM_HINT_T1);
 }
 
 // Channel d of keys [k, k + 8).
@@ -106,11 +117,13 @@ void AddScores(const KvTile& tile, const ScoresPart& part) {
     sums[i][0] = sums[i][1] = _mm256_setzero_ps();
   }
   GroupScales scales;
+  const std::byte* next = tile.after_k != nullptr ? tile.after_k : tile.k;
   const float* q = part.q + part.first;
   const int step = Stored::kHasScales ? kGroup : tile.d_head;
   for (int begin = 0; begin < tile.d_head; begin += step) {
     LoadKeyScales<Stored>(tile, begin, &scales);
     for (int d = begin; d < begin + step; ++d, q += part.n) {
+      Fetch<Stored>(next, int64_t{d} * kTile + part.k);
 #pragma GCC unroll 2
       for (int c = 0; c < 2; ++c) {
         const __m256 key = Key<Stored>(tile, scales, d, part.k + 8 * c);
@@ -213,7 +226,9 @@ void AddValues(const KvTile& tile, const ValuesPart& part) {
       sums[i][c] = _mm256_mul_ps(_mm256_loadu_ps(out), correction);
     }
   }
+  const std::byte* next = tile.after_v != nullptr ? tile.after_v : tile.v;
   for (int k = task.low; k < task.high; ++k) {
+    Fetch<Stored>(next, int64_t{k} * tile.d_head + part.d);
 #pragma GCC unroll 2
     for (int c = 0; c < kWide; ++c) {
       const __m256 value = Value<Stored>(tile, part.scales, part.d + 8 * c, k);
