@@ -106,6 +106,14 @@ T* Reserve(std::vector<T>* buffer, int64_t n) {
   return buffer->data();
 }
 
+// Room for n floats at a multiple of 64 bytes, so that no vector lies in two cache lines.
+float* ReserveAligned(std::vector<float>* buffer, int64_t n) {
+  constexpr int64_t kLine = 64;
+  float* data = Reserve(buffer, n + kLine / 4);
+  const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(data) % kLine);
+  return data + (kLine - past) % kLine / 4;
+}
+
 // Cuts the queries of `rows` and one KV head into blocks of nearly equal size, and packs them.
 std::span<QueryBlock> MakeBlocks(const Call& call, int kv_head, std::span<const AttentionRow> rows,
                                  float* q, QueryBlock* blocks) {
@@ -196,8 +204,8 @@ void AttendUnit(const Call& call, int kv_head, std::span<const AttentionRow> row
         tile.after_v = next != nullptr ? TileOf(call.layout, kv_head, next).k : nullptr;
       }
     } else {
-      float* k = Reserve(&own.k, int64_t{d_head} * kTile);
-      float* v = Reserve(&own.v, int64_t{d_head} * kTile);
+      float* k = ReserveAligned(&own.k, int64_t{d_head} * kTile);
+      float* v = ReserveAligned(&own.v, int64_t{d_head} * kTile);
       call.type.unpack(tile, k, v);
       tile = {reinterpret_cast<const std::byte*>(k),
               reinterpret_cast<const std::byte*>(v),
@@ -274,7 +282,7 @@ class SplitRow {
     const int64_t q_of_head = int64_t{call.heads_per_kv} * call.d_head();
     blocks_ = Reserve(&own.blocks, n_blocks);
     float* q = Reserve(&own.q, call.n_kv_heads() * q_of_head);
-    scores_ = Reserve(&own.scores, int64_t{n_blocks} * n_tiles_ * kMaxTileQueries * kTile);
+    scores_ = ReserveAligned(&own.scores, int64_t{n_blocks} * n_tiles_ * kMaxTileQueries * kTile);
     corrections_ = Reserve(&own.corrections, int64_t{n_blocks} * n_tiles_ * kMaxTileQueries);
     for (int head = 0; head < call.n_kv_heads(); ++head) {
       MakeBlocks(call, head, {&row, 1}, q + head * q_of_head, blocks_ + head * blocks_per_kv_);

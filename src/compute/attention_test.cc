@@ -157,6 +157,70 @@ TEST_P(AttentionTest, EverySetGivesTheScalarBits) {
   }
 }
 
+// Long rows, which all threads share, among short ones, which a thread takes together; heads that
+// need more than one block of queries; rows of two sequences.
+TEST_P(AttentionTest, SharedAndWholeRowsGiveTheScalarBits) {
+  const KvShape shape = {2, 128};
+  const int n_heads = 24;
+  const auto width = static_cast<size_t>(n_heads * shape.d_head);
+  const Cache first(GetParam(), shape, 500, 11);
+  const Cache second(GetParam(), shape, 60, 12);
+  RandomStream random(13);
+  const std::vector<Range> ranges = {{3, 499}, {0, 500}, {30, 60}, {0, 40}, {0, 41}, {7, 42}};
+  const std::vector<float> q = random.Floats(width * ranges.size(), 1.0f);
+  const auto attend = [&](const ComputeContext& context) {
+    std::vector<float> out(q.size());
+    std::vector<AttentionRow> rows;
+    for (size_t row = 0; row < ranges.size(); ++row) {
+      rows.push_back({q.data() + row * width, out.data() + row * width, ranges[row].begin,
+                      ranges[row].end, (row < 2 ? first : second).blocks()});
+    }
+    Attention(context, {GetParam(), shape, kKOffset, first.v_offset()}, n_heads, rows);
+    return out;
+  };
+  const TestContext scalar(Isa::kScalar, 1);
+  const std::vector<float> wanted = attend(*scalar);
+  for (const Isa isa : SupportedIsas()) {
+    for (const int n_threads : {1, 2, 5}) {
+      const TestContext context(isa, n_threads);
+      EXPECT_TRUE(testing::AllSameBits(attend(*context), wanted))
+          << NameOf(isa) << ", " << n_threads << " threads";
+    }
+  }
+}
+
+// What a row gives does not depend on the rows beside it: a whole prompt against each row alone.
+TEST_P(AttentionTest, RowsTogetherAreRowsAlone) {
+  const KvShape shape = {1, 64};
+  const Cache cache(GetParam(), shape, 150, 14);
+  std::vector<Range> ranges;
+  for (int pos = 60; pos < 150; ++pos) {
+    ranges.push_back({std::max(0, pos - 70), pos + 1});
+  }
+  for (const Isa isa : SupportedIsas()) {
+    for (const int n_heads : {1, 3, 8}) {
+      const auto width = static_cast<size_t>(n_heads * shape.d_head);
+      RandomStream random(15);
+      const std::vector<float> q = random.Floats(width * ranges.size(), 1.0f);
+      std::vector<float> together(q.size());
+      std::vector<float> alone(q.size());
+      std::vector<AttentionRow> rows;
+      const TestContext context(isa, 1);
+      const KvLayout layout = {GetParam(), shape, kKOffset, cache.v_offset()};
+      for (size_t row = 0; row < ranges.size(); ++row) {
+        const auto [begin, end] = ranges[row];
+        const AttentionRow one = {q.data() + row * width, alone.data() + row * width, begin, end,
+                                  cache.blocks()};
+        Attention(*context, layout, n_heads, std::span(&one, 1));
+        rows.push_back(one);
+        rows.back().out = together.data() + row * width;
+      }
+      Attention(*context, layout, n_heads, rows);
+      EXPECT_TRUE(testing::AllSameBits(together, alone)) << NameOf(isa) << ", " << n_heads;
+    }
+  }
+}
+
 // Against softmax(q K) V in double over the stored values.
 TEST_P(AttentionTest, IsNearTheFormula) {
   const KvShape shape = {2, 64};
@@ -260,6 +324,56 @@ TEST_P(AttentionTest, BlocksOutsideTheRangeMayBeMissing) {
     const AttentionRow row = {q.data(), out.data(), 40, 64, blocks};
     Attention(*context, {GetParam(), shape, kKOffset, cache.v_offset()}, 1, std::span(&row, 1));
     EXPECT_TRUE(std::isfinite(out[0]));
+  }
+}
+
+// Channels that fill no vector; Q8_0 has none such.
+TEST(Attention, OddChannelsGiveTheScalarBits) {
+  for (const KvType type : {KvType::kF32, KvType::kF16, KvType::kBf16}) {
+    for (const int d_head : {8, 16, 24, 40, 72}) {
+      const KvShape shape = {1, d_head};
+      const Cache cache(type, shape, 70, 16);
+      const std::vector<Range> ranges = {{0, 70}, {3, 33}, {69, 70}};
+      const TestContext scalar(Isa::kScalar, 1);
+      const std::vector<float> wanted = Attend(*scalar, cache, type, shape, 5, ranges);
+      for (const Isa isa : testing::VectorIsas()) {
+        const TestContext context(isa, 2);
+        EXPECT_TRUE(testing::AllSameBits(Attend(*context, cache, type, shape, 5, ranges), wanted))
+            << NameOf(isa) << ", " << NameOf(type) << ", d_head " << d_head;
+      }
+    }
+  }
+}
+
+// Scores of every size, NaN and infinities among them, in every part of a tile.
+TEST(AttentionSoftmax, EverySetGivesTheScalarBits) {
+  RandomStream random(17);
+  const std::vector<Range> ranges = {{0, 32}, {0, 1}, {31, 32}, {5, 20}, {16, 32}, {15, 17}};
+  for (const Isa isa : testing::VectorIsas()) {
+    for (int round = 0; round < 600; ++round) {
+      const int n = 1 + round % kMaxTileQueries;
+      const auto [low, high] = ranges[static_cast<size_t>(round) % ranges.size()];
+      const auto size = static_cast<size_t>(n * kKvBlockPositions);
+      const std::vector<float> scores =
+          round % 3 == 0 ? random.WildFloats(size) : random.Floats(size, 100.0f);
+      const std::vector<float> before = random.Floats(2 * static_cast<size_t>(n), 50.0f);
+      const auto run = [&](const AttentionKernels& kernels) {
+        std::vector<float> all = scores;  // then what became of the states
+        std::vector<AttentionState> states;
+        for (size_t i = 0; i < before.size(); i += 2) {
+          states.push_back({before[i], std::fabs(before[i + 1])});
+        }
+        std::vector<float> corrections(static_cast<size_t>(n));
+        kernels.softmax({all.data(), states.data(), corrections.data(), n, low, high});
+        for (const AttentionState& state : states) {
+          all.insert(all.end(), {state.largest, state.sum});
+        }
+        all.insert(all.end(), corrections.begin(), corrections.end());
+        return all;
+      };
+      ASSERT_TRUE(testing::AllSameBits(run(*KernelsFor(isa).attention), run(kAttentionScalar)))
+          << NameOf(isa) << ", round " << round;
+    }
   }
 }
 
