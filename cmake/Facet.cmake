@@ -10,7 +10,7 @@ endif()
 target_link_libraries(facet_options INTERFACE Threads::Threads)
 
 # facet_library(NAME DEPS...): library facet_NAME from the .cc files of this folder, and facet_NAME_test from its *_test.cc.
-# Options: LABELS (of the test), TEST_DEPS (more libraries for the test), EXCLUDE (files that are not part of the library).
+# Options: LABELS (of the test), TEST_DEPS (more libraries for the test), EXCLUDE (files that are part of neither).
 function(facet_library name)
   cmake_parse_arguments(ARG "" "" "DEPS;TEST_DEPS;LABELS;EXCLUDE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc ${CMAKE_CURRENT_SOURCE_DIR}/*.S)
@@ -19,6 +19,7 @@ function(facet_library name)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   foreach(file ${ARG_EXCLUDE})
     list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+    list(REMOVE_ITEM tests ${CMAKE_CURRENT_SOURCE_DIR}/${file})
   endforeach()
   if(sources)
     add_library(facet_${name} STATIC ${sources})

@@ -4,6 +4,8 @@
 #include <sched.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #elif defined(__aarch64__) && defined(__linux__)
 #include <sys/auxv.h>
 #endif
@@ -55,6 +57,35 @@ bool HasAvx512() {
          __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512vnni") != 0;
 }
 
+// Whether the operating system saves the tile registers; reading this needs OSXSAVE.
+bool SavesTiles() {
+  constexpr unsigned kTileConfig = 1u << 17;
+  constexpr unsigned kTileData = 1u << 18;
+  unsigned eax = 0;
+  unsigned edx = 0;
+  asm volatile("xgetbv" : "=a"(eax), "=d"(edx) : "c"(0));
+  return (eax & (kTileConfig | kTileData)) == (kTileConfig | kTileData);
+}
+
+// Tiles enlarge the state of a thread, so that Linux wants to be asked for them, once for all
+// threads of a process.
+bool MayUseTiles() {
+  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr long kTileData = 18;
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
+bool HasAmx() {
+  constexpr unsigned kTile = 1u << 24;
+  constexpr unsigned kInt8 = 1u << 25;
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  return HasAvx512() && __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 &&
+         (edx & kTile) != 0 && (edx & kInt8) != 0 && SavesTiles() && MayUseTiles();
+}
+
 std::vector<Isa> Detect() {
   std::vector<Isa> isas = {Isa::kScalar};
   if (HasAvx2()) {
@@ -65,6 +96,9 @@ std::vector<Isa> Detect() {
   }
   if (HasAvx512()) {
     isas.push_back(Isa::kAvx512);
+  }
+  if (HasAmx()) {
+    isas.push_back(Isa::kAmx);
   }
   return isas;
 }

@@ -19,6 +19,7 @@ const Kernels kSets[] = {
     {Isa::kAvx2, &kMatMulAvx2, &kRowsAvx2, &kAttentionAvx2},
     {Isa::kAvxVnni, &kMatMulAvxVnni, &kRowsAvx2, &kAttentionAvx2},
     {Isa::kAvx512, &kMatMulAvx512, &kRowsAvx2, &kAttentionAvx512},
+    {Isa::kAmx, &kMatMulAmx, &kRowsAvx2, &kAttentionAvx512},
 #endif
 };
 

@@ -12,7 +12,7 @@
 // about 14 cycles of arithmetic.
 #include <immintrin.h>
 
-#include "compute/kernels_avx2.h"
+#include "compute/kernels_avx512.h"
 #include "compute/matmul_packed_avx512.h"
 
 namespace facet {
@@ -46,13 +46,13 @@ const TypeKernel kPacked[] = {{TensorType::kQ4_0, MatMulPacked<PackedQ4_0>},
 }  // namespace
 
 const MatMulKernels kMatMulAvx512 = {
-    .f32 = MatMulF32Avx2,
-    .f16 = MatMulF16Avx2,
-    .bf16 = MatMulBf16Avx2,
-    .unpacked = MatMulUnpackedAvx2,
+    .f32 = MatMulF32Avx512,
+    .f16 = MatMulF16Avx512,
+    .bf16 = MatMulBf16Avx512,
+    .unpacked = MatMulUnpackedAvx512,
     .quantize = QuantizeAvx2,
-    .blocks = kBlockKernelsAvx2,
-    .n_blocks = kNBlockKernelsAvx2,
+    .blocks = kBlockKernelsAvx512,
+    .n_blocks = kNBlockKernelsAvx512,
     .packed = kPacked,
     .n_packed = sizeof(kPacked) / sizeof(kPacked[0]),
 };

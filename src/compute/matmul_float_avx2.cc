@@ -2,6 +2,9 @@
 // Matrix products of float weights with AVX2: equal to matmul_scalar.cc bit for bit. 16 lanes of a
 // row's chain lie in two vectors. Compiled with -mavx2 -mfma -mf16c; uses no inline function of the
 // library or the standard library (vector_math_avx2.h says why).
+//
+// One activation row meets 4 weight rows at once, which is bound by memory. More rows run in tiles
+// of 2 weight rows and 3 activation rows: 12 multiply-adds for 10 loads in the 16 registers.
 #include "compute/kernels.h"
 #include "compute/matmul_avx2.h"
 
@@ -30,7 +33,9 @@ struct Bf16 {
   }
 };
 
-constexpr int kFloatRows = 4;
+constexpr int kFloatRows = 4;  // weight rows of a group
+constexpr int kTileOut = 2;    // of which so many meet several activation rows
+constexpr int kTileRows = 3;   // activation rows of a tile
 constexpr int kLanes = 16;
 
 // The last n < 16 products of a row; lanes without one stay as they are.
@@ -48,33 +53,45 @@ inline void AddTail(const std::byte* w, const float* x, int64_t n, __m256 (&lane
   }
 }
 
-template <typename Type>
-inline void FloatDots(const std::byte* const (&rows)[kFloatRows], const float* x, int64_t n_in,
-                      float (&dots)[kFloatRows]) {
-  __m256 lanes[kFloatRows][2];
-  for (int i = 0; i < kFloatRows; ++i) {
-    lanes[i][0] = _mm256_setzero_ps();
-    lanes[i][1] = _mm256_setzero_ps();
+// The products of kOut weight rows with kN activation rows.
+template <typename Type, int kOut, int kN>
+inline void FloatDots(const std::byte* const* rows, const float* x, int64_t n_in,
+                      float (&dots)[kN][kOut]) {
+  __m256 lanes[kN][kOut][2];
+  for (auto& row : lanes) {
+    for (auto& pair : row) {
+      pair[0] = _mm256_setzero_ps();
+      pair[1] = _mm256_setzero_ps();
+    }
   }
   int64_t k = 0;
   for (; k + kLanes <= n_in; k += kLanes) {
-    const __m256 x_low = _mm256_loadu_ps(x + k);
-    const __m256 x_high = _mm256_loadu_ps(x + k + 8);
-    for (int i = 0; i < kFloatRows; ++i) {
-      const std::byte* w = rows[i] + k * Type::kBytes;
-      lanes[i][0] = _mm256_fmadd_ps(Type::Load(w), x_low, lanes[i][0]);
-      lanes[i][1] = _mm256_fmadd_ps(Type::Load(w + 8 * Type::kBytes), x_high, lanes[i][1]);
+    for (int half = 0; half < 2; ++half) {
+      const int64_t at = k + 8 * half;
+      __m256 w[kOut];
+      for (int i = 0; i < kOut; ++i) {
+        w[i] = Type::Load(rows[i] + at * Type::kBytes);
+      }
+      for (int r = 0; r < kN; ++r) {
+        const __m256 a = _mm256_loadu_ps(x + r * n_in + at);
+        for (int i = 0; i < kOut; ++i) {
+          lanes[r][i][half] = _mm256_fmadd_ps(w[i], a, lanes[r][i][half]);
+        }
+      }
     }
   }
-  for (int i = 0; i < kFloatRows; ++i) {
-    if (k < n_in) {
-      AddTail<Type>(rows[i] + k * Type::kBytes, x + k, n_in - k, lanes[i]);
+#pragma GCC unroll 4
+  for (int r = 0; r < kN; ++r) {
+#pragma GCC unroll 4
+    for (int i = 0; i < kOut; ++i) {
+      if (k < n_in) {
+        AddTail<Type>(rows[i] + k * Type::kBytes, x + r * n_in + k, n_in - k, lanes[r][i]);
+      }
+      dots[r][i] = Tree8(_mm256_add_ps(lanes[r][i][0], lanes[r][i][1]));
     }
-    dots[i] = Tree8(_mm256_add_ps(lanes[i][0], lanes[i][1]));
   }
 }
 
-// The rows as floats in the scratch memory, and `rows` to point there.
 template <typename Type>
 inline void WidenRows(const MatMulTask& task, const std::byte* (&rows)[kFloatRows]) {
   auto* floats = reinterpret_cast<float*>(task.scratch);
@@ -93,15 +110,34 @@ inline void WidenRows(const MatMulTask& task, const std::byte* (&rows)[kFloatRow
   }
 }
 
+// Activation rows [row, row + kN) with the weight rows of outputs [out, end).
+template <typename Type, int kOut, int kN>
+void MultiplyTile(const MatMulTask& task, const std::byte* const* rows, int64_t row, int64_t out,
+                  int64_t end) {
+  float dots[kN][kOut];
+  FloatDots<Type, kOut, kN>(rows, task.x + row * task.n_in, task.n_in, dots);
+  const int64_t n = end - out < kOut ? end - out : kOut;
+  for (int r = 0; r < kN; ++r) {
+    for (int64_t i = 0; i < n; ++i) {
+      task.y[(row + r) * task.n_out + out + i] = dots[r][i];
+    }
+  }
+}
+
+// All activation rows, in tiles of sizes as equal as can be.
 template <typename Type>
 inline void MultiplyFloats(const MatMulTask& task, const std::byte* const (&rows)[kFloatRows],
                            int64_t out, int64_t end) {
-  const int64_t n = end - out < kFloatRows ? end - out : kFloatRows;
-  for (int64_t row = 0; row < task.n_rows; ++row) {
-    float dots[kFloatRows];
-    FloatDots<Type>(rows, task.x + row * task.n_in, task.n_in, dots);
-    for (int64_t i = 0; i < n; ++i) {
-      task.y[row * task.n_out + out + i] = dots[i];
+  constexpr void (*kMultiply[kTileRows])(const MatMulTask&, const std::byte* const*, int64_t,
+                                         int64_t, int64_t) = {MultiplyTile<Type, kTileOut, 1>,
+                                                              MultiplyTile<Type, kTileOut, 2>,
+                                                              MultiplyTile<Type, kTileOut, 3>};
+  const int64_t n_tiles = (task.n_rows + kTileRows - 1) / kTileRows;
+  for (int64_t t = 0; t < n_tiles; ++t) {
+    const int64_t row = task.n_rows * t / n_tiles;
+    const int64_t n = task.n_rows * (t + 1) / n_tiles - row;
+    for (int64_t i = 0; i < kFloatRows && out + i < end; i += kTileOut) {
+      kMultiply[n - 1](task, rows + i, row, out + i, end);
     }
   }
 }
@@ -111,7 +147,9 @@ void MatMulFloats(const MatMulTask& task, int64_t begin, int64_t end) {
   for (int64_t out = begin; out < end; out += kFloatRows) {
     const std::byte* rows[kFloatRows];
     SetRows(task, out, end, rows);
-    if (task.n_rows == 1 || Type::kBytes == 4) {
+    if (task.n_rows == 1) {
+      MultiplyTile<Type, kFloatRows, 1>(task, rows, 0, out, end);
+    } else if (task.n_rows <= kTileRows || Type::kBytes == 4) {
       MultiplyFloats<Type>(task, rows, out, end);
     } else {
       WidenRows<Type>(task, rows);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the kernels with 512-bit registers share: activation rows as vpdpbusd reads them, groups of
-// 16 weight rows as they are packed or unpacked into a panel, and the product of the two. Up to 8
-// activation rows run together. Everything lies in an anonymous namespace (vector_math_avx2.h says
-// why); include it in matmul_*avx512.cc and matmul_amx.cc only.
+// 16 weight rows as they are packed, and the product of the two. Up to 8 activation rows run
+// together. Everything lies in an anonymous namespace (vector_math_avx2.h says why); include it in
+// matmul_*avx512.cc and matmul_amx.cc only.
 #pragma once
 
 #include <immintrin.h>
@@ -13,7 +13,7 @@ namespace facet {
 namespace {
 
 inline constexpr int kTile = 8;        // activation rows that run together
-inline constexpr int kChunkRows = 64;  // rows that a panel meets while they stay in the cache
+inline constexpr int kChunkRows = 64;  // rows that a group meets while they stay in the cache
 inline constexpr int64_t kChunkBytes = int64_t{512} << 10;
 // Weights are asked for this far ahead of their use: with fewer bytes the products of 4 and 8 rows
 // wait for memory half of the time, with more the first cache loses them again.
@@ -80,32 +80,6 @@ struct PackedGroup {
   [[nodiscard]] Side SideOf(int64_t b) const {
     return Side::Load(sides + b / Side::kBlocks * Side::kBytes,
                       static_cast<int>(b % Side::kBlocks));
-  }
-};
-
-// A group unpacked: [n_blocks][8 quads] vectors, then the sides.
-template <typename SideOfType>
-struct Panel {
-  using Side = SideOfType;
-  static constexpr int64_t kBlockBytes = kBlock * kRows + static_cast<int64_t>(sizeof(Side));
-  __m512i* codes;
-  Side* sides;
-
-  Panel(std::byte* memory, int64_t n_blocks)
-      : codes(reinterpret_cast<__m512i*>(memory)),
-        sides(reinterpret_cast<Side*>(memory + n_blocks * kBlock * kRows)) {}
-  void Prefetch(int64_t) const {}
-  [[nodiscard]] __m512i Quad(int64_t b, int quad) const { return codes[kQuads * b + quad]; }
-  [[nodiscard]] const Side& SideOf(int64_t b) const { return sides[b]; }
-  template <typename Type>
-  void Fill(const PackedGroup<Type>& group, int64_t n_blocks) {
-    for (int64_t b = 0; b < n_blocks; ++b) {
-      group.Prefetch(b);
-      for (int quad = 0; quad < kQuads; ++quad) {
-        codes[kQuads * b + quad] = group.Quad(b, quad);
-      }
-      sides[b] = group.SideOf(b);
-    }
   }
 };
 
@@ -189,7 +163,7 @@ inline Target TargetOf(const MatMulTask& task, int64_t row, int64_t out, int64_t
   return {task.y + row * task.n_out + out, task.n_out, static_cast<__mmask16>((1u << n) - 1)};
 }
 
-// Activation rows of a chunk: as many as stay in the second cache beside a panel.
+// Activation rows of a chunk: as many as stay in the second cache.
 inline int64_t ChunkRows(int64_t n_in) {
   const int64_t fitting = kChunkBytes / (n_in / kBlock * kActivationBlock);
   return fitting >= kChunkRows ? kChunkRows : fitting < kTile ? kTile : fitting / kTile * kTile;
