@@ -26,6 +26,8 @@
 #include "convert/shapes.h"
 #include "convert/synth.h"
 #include "format/gguf.h"
+#include "model/packing.h"
+#include "model/weights.h"
 
 namespace facet {
 namespace {
@@ -34,9 +36,6 @@ constexpr double kProbeSeconds = 0.3;
 
 /// What is refused before anything is read or made.
 Status CheckOptions(const Options& options) {
-  if (!options.synth.empty() && !options.model.empty()) {
-    return Refuse("--synth", "given with --model", "one of the two");
-  }
   if (options.synth.empty() && !options.type.empty()) {
     return Refuse("--type", "given without --synth", "a shape to be made");
   }
@@ -46,12 +45,15 @@ Status CheckOptions(const Options& options) {
 
 // --- the model -----------------------------------------------------------------------------------
 
-/// Refuses what is no word of letters, digits and underscores.
-Status CheckWord(const std::string& where, const std::string& text) {
+/// Shape and type become part of a file's name.
+Status CheckNames(const SynthOptions& synth) {
+  if (const Result<ShapeRequest> shape = ParseShape(synth.shape); !shape.ok()) {
+    return Refuse("--synth", shape.error().found, shape.error().wanted);
+  }
   constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyz0123456789_";
-  return text.find_first_not_of(kAllowed) == std::string::npos
+  return synth.type.find_first_not_of(kAllowed) == std::string::npos
              ? Status()
-             : Refuse(where, "\"" + text + "\"", "a type that facet synth knows");
+             : Refuse("--type", "\"" + synth.type + "\"", "a type that facet synth knows");
 }
 
 Status MakeSynthetic(const SynthOptions& wanted) {
@@ -82,8 +84,7 @@ Result<std::string> FindModel(const Options& options, const Environment& environ
   synth.shape = options.synth;
   synth.type = options.type.empty() ? synth.type : options.type;
   FACET_ASSIGN(const std::string cache, ReadCacheDir(options, environment));
-  FACET_RETURN_IF_ERROR(ParseShape(synth.shape));  // both become part of a file's name
-  FACET_RETURN_IF_ERROR(CheckWord("--type", synth.type));
+  FACET_RETURN_IF_ERROR(CheckNames(synth));
   std::string name = synth.shape + "-" + synth.type;
   std::replace(name.begin(), name.end(), ':', '-');
   synth.out = fmt::format("{}/synthetic/{}.gguf", cache, name);
@@ -95,18 +96,20 @@ Result<std::string> FindModel(const Options& options, const Environment& environ
 
 // --- measuring -----------------------------------------------------------------------------------
 
-BenchSetting SettingOf(const Options& options, const RunnerOptions& runner,
-                       const Checkpoint& checkpoint) {
+Result<BenchSetting> SettingOf(const Options& options, const RunnerOptions& runner,
+                               const Checkpoint& checkpoint) {
   constexpr uint64_t kMaxBytes = uint64_t{64} << 20;
   const Result<std::string> cpuinfo = ReadFile("/proc/cpuinfo", kMaxBytes);
   BenchSetting setting;
   setting.cpu = CpuName(cpuinfo.ok() ? *cpuinfo : "");
   setting.n_cores = DefaultThreads();
   setting.memory_bytes = int64_t{::sysconf(_SC_PHYS_PAGES)} * ::sysconf(_SC_PAGESIZE);
-  setting.isa = NameOf(runner.isa.value_or(BestIsa()));
+  const Isa isa = runner.isa.value_or(BestIsa());
+  setting.isa = NameOf(isa);
   setting.n_threads = runner.n_threads > 0 ? runner.n_threads : DefaultThreads();
   setting.kv_type = options.kv_type;
-  setting.is_packed = runner.pack;
+  FACET_ASSIGN(const Weights weights, BindWeights(checkpoint));
+  setting.is_packed = runner.pack && PlanPacking(weights, KernelsFor(isa)).n_matrices > 0;
   setting.model = checkpoint.config().name;
   setting.file = checkpoint.path();
   setting.file_bytes = checkpoint.n_bytes();
@@ -115,12 +118,14 @@ BenchSetting SettingOf(const Options& options, const RunnerOptions& runner,
 }
 
 /// With the threads and kernels of the run, on memory of its own that is free again afterwards.
-MachineRates MeasureMachine(const BenchSetting& setting, Isa isa) {
+Result<MachineRates> MeasureMachine(const RunnerOptions& options, int n_threads) {
   const Spinner spinner("measuring the machine");
-  ThreadPool pool(setting.n_threads);
-  return {.read_bytes = MeasureReadRate(&pool, ProbeBytes(), kProbeSeconds),
-          .operations =
-              MeasureMultiplyRate({&KernelsFor(isa), &pool}, setting.is_packed, kProbeSeconds)};
+  ThreadPool pool(n_threads);
+  const ComputeContext context = {&KernelsFor(options.isa.value_or(BestIsa())), &pool};
+  MachineRates rates;
+  FACET_ASSIGN(rates.read_bytes, MeasureReadRate(&pool, ProbeBytes(), kProbeSeconds));
+  rates.operations = MeasureMultiplyRate(context, options.pack, kProbeSeconds);
+  return rates;
 }
 
 /// Everything that is measured, row by row.
@@ -134,8 +139,8 @@ class Measurement {
 
   /// Whether all was measured; Ctrl-C ends it before, and what is there is printed.
   Result<bool> Run(const RunnerOptions& runner_options) {
-    setting_ = SettingOf(options_, runner_options, checkpoint_);
-    setting_.rates = MeasureMachine(setting_, runner_options.isa.value_or(BestIsa()));
+    FACET_ASSIGN(setting_, SettingOf(options_, runner_options, checkpoint_));
+    FACET_ASSIGN(setting_.rates, MeasureMachine(runner_options, setting_.n_threads));
     const auto start = std::chrono::steady_clock::now();
     FACET_ASSIGN(std::unique_ptr<Runner> runner, MakeRunner(checkpoint_, runner_options));
     setting_.load_s = SecondsSince(start);

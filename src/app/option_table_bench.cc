@@ -13,7 +13,7 @@ std::vector<OptionSpec> MeasuredModelOptions() {
   return {
       {.name = "--synth",
        .placeholder = "SHAPE",
-       .help = "measure a checkpoint of random weights in place of a model: e2b, e4b, 12b, 26b-a4b "
+       .help = "measure a checkpoint of random weights in place of -m: e2b, e4b, 12b, 26b-a4b "
                "or 31b, all layers or the first N of them (e2b:6); it is made the first time and "
                "kept in the cache",
        .group = kGroup,

@@ -7,11 +7,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <memory>
 #include <numeric>
 #include <vector>
 
 #include "base/check.h"
+#include "base/page_memory.h"
 #include "base/random.h"
 #include "compute/matmul.h"
 #include "compute/packed_weights.h"
@@ -103,19 +103,20 @@ class CachedProduct {
 
 }  // namespace
 
-double MeasureReadRate(ThreadPool* pool, size_t n_bytes, double seconds) {
+Result<double> MeasureReadRate(ThreadPool* pool, size_t n_bytes, double seconds) {
   const auto n_words = static_cast<int64_t>(n_bytes / sizeof(uint64_t));
   FACET_CHECK(n_words > 0);
   const int64_t grain = (n_words + pool->n_threads() - 1) / pool->n_threads();
-  // Not initialised here: the thread that reads a part writes it first, so that it lies near it.
-  const std::unique_ptr<uint64_t[]> words(new uint64_t[static_cast<size_t>(n_words)]);
-  pool->RunRanges(n_words, grain, [&words](int64_t begin, int64_t end) {
-    std::fill(words.get() + begin, words.get() + end, uint64_t{1});
+  FACET_ASSIGN(const PageMemory memory, PageMemory::Allocate(n_bytes, "memory to be read"));
+  auto* words = reinterpret_cast<uint64_t*>(memory.data());
+  // The thread that reads a part writes it first, so that it lies near it.
+  pool->RunRanges(n_words, grain, [words](int64_t begin, int64_t end) {
+    std::fill(words + begin, words + end, uint64_t{1});
   });
   std::atomic<uint64_t> total = 0;
   const double best_s = BestOf(seconds, [&] {
     pool->RunRanges(n_words, grain, [&](int64_t begin, int64_t end) {
-      total.fetch_add(Sum(words.get() + begin, end - begin), std::memory_order_relaxed);
+      total.fetch_add(Sum(words + begin, end - begin), std::memory_order_relaxed);
     });
   });
   FACET_CHECK(total.load() > 0);  // so that the reading is not optimised away

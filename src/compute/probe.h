@@ -6,14 +6,16 @@
 
 #include <cstddef>
 
+#include "base/status.h"
 #include "compute/context.h"
 
 namespace facet {
 
 /// Bytes per second that the threads of `pool` together read from memory, in order, each from a
 /// part of its own: the best pass of those that fit into `seconds` (at least one). `n_bytes` should
-/// be several times the last cache; as much memory is taken meanwhile.
-double MeasureReadRate(ThreadPool* pool, size_t n_bytes, double seconds);
+/// be several times the last cache; as much memory is taken meanwhile, and refused if there is
+/// none.
+Result<double> MeasureReadRate(ThreadPool* pool, size_t n_bytes, double seconds);
 
 /// Operations per second (a multiplication and an addition are two) of the context's own kernels
 /// for products of 64 rows with Q4_0 or Q8_0 weights that stay in a core's cache, whichever is

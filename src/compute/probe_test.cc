@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 
 #include "compute/cpu.h"
 #include "compute/thread_pool.h"
@@ -16,11 +17,19 @@ TEST(Probe, ReadsMemoryWithAnyNumberOfThreads) {
   for (const int n_threads : {1, 2, 3}) {
     ThreadPool pool(n_threads);
     for (const size_t n_bytes : {size_t{8}, size_t{4096} + 8, size_t{1} << 20}) {
-      const double rate = MeasureReadRate(&pool, n_bytes, 0);
-      EXPECT_TRUE(std::isfinite(rate));
-      EXPECT_GT(rate, 0);
+      const Result<double> rate = MeasureReadRate(&pool, n_bytes, 0);
+      ASSERT_TRUE(rate.ok());
+      EXPECT_TRUE(std::isfinite(*rate));
+      EXPECT_GT(*rate, 0);
     }
   }
+}
+
+TEST(Probe, RefusesMoreMemoryThanThereIs) {
+  ThreadPool pool(1);
+  const Result<double> rate = MeasureReadRate(&pool, SIZE_MAX / 2 + 1, 0);
+  ASSERT_FALSE(rate.ok());
+  EXPECT_EQ(rate.error().where, "memory to be read");
 }
 
 TEST(Probe, MultipliesWithEverySet) {
