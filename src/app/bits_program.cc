@@ -15,7 +15,9 @@ namespace facet::bits {
 namespace {
 
 constexpr int kComparedPrompts = 3;
+constexpr int kLongPrompts = 2;  // the first ones, which begin alike
 constexpr int kMaxBatches = 40;
+constexpr int kUsefulDonor = 34;  // positions: a whole block, and a row beside it
 
 // --- prompts -------------------------------------------------------------------------------------
 
@@ -112,14 +114,21 @@ Part DrawPart(int sequence, Dice* dice) {
   return part;
 }
 
+/// The first sequence is compared; one with a donor begins like it for a while.
 void DrawSequences(std::span<const Prompt> prompts, Dice* dice, Program* program) {
   const int n_sequences = dice->Between(1, kMaxSequences);
   const int n_prompts = static_cast<int>(prompts.size());
   for (int s = 0; s < n_sequences; ++s) {
-    const bool is_noise = s > 0 && n_prompts > kComparedPrompts && dice->OneIn(3);
-    program->prompts.push_back(is_noise ? dice->Between(kComparedPrompts, n_prompts - 1)
-                                        : dice->Between(0, kComparedPrompts - 1));
-    program->donors.push_back(s > 0 && !is_noise && dice->OneIn(2) ? dice->Between(0, s - 1) : -1);
+    const int donor = s > 0 && dice->OneIn(2) ? dice->Between(0, s - 1) : -1;
+    if (donor >= 0 && program->prompts[static_cast<size_t>(donor)] < kLongPrompts) {
+      program->donors.push_back(donor);
+      program->prompts.push_back(dice->Between(0, kLongPrompts - 1));
+      continue;
+    }
+    program->donors.push_back(-1);
+    program->prompts.push_back(s > 0 && dice->OneIn(3)
+                                   ? dice->Between(kComparedPrompts, n_prompts - 1)
+                                   : dice->Between(0, kComparedPrompts - 1));
   }
 }
 
@@ -136,9 +145,11 @@ class Progress {
     return std::all_of(n_left_.begin(), n_left_.end(), [](int n) { return n <= 0; });
   }
   [[nodiscard]] bool IsDone(size_t s) const { return n_left_[s] <= 0; }
-  /// Whether there is nothing yet that the sequence could take from its donor.
+  /// Whether the sequence's donor has nothing yet to give.
   [[nodiscard]] bool IsTooEarly(size_t s) const {
-    return donors_[s] >= 0 && n_done_[s] == 0 && n_done_[static_cast<size_t>(donors_[s])] < 32;
+    const int donor = donors_[s];
+    return donor >= 0 && n_done_[s] == 0 && n_done_[static_cast<size_t>(donor)] < kUsefulDonor &&
+           !IsDone(static_cast<size_t>(donor));
   }
   void Add(const Part& part) {
     const auto s = static_cast<size_t>(part.sequence);
@@ -160,7 +171,7 @@ void DrawBatches(std::span<const Prompt> prompts, Dice* dice, Program* program) 
   for (int b = 0; b < kMaxBatches && !progress.IsDone(); ++b) {
     std::vector<Part> parts;
     for (size_t s = 0; s < n_sequences; ++s) {
-      const bool waits = progress.IsTooEarly(s) ? !dice->OneIn(8) : dice->OneIn(4);
+      const bool waits = progress.IsTooEarly(s) ? !dice->OneIn(30) : dice->OneIn(4);
       if (!progress.IsDone(s) && !waits) {
         parts.push_back(DrawPart(static_cast<int>(s), dice));
         progress.Add(parts.back());

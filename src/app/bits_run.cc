@@ -163,6 +163,8 @@ class Player {
     return {};
   }
 
+  [[nodiscard]] int64_t n_taken() const { return n_taken_; }
+
  private:
   struct Sequence {
     const Prompt* prompt;
@@ -301,6 +303,7 @@ class Player {
       s->sliding.Share(donor.sliding, n);
       s->full.Share(donor.full, n);
       s->n_done = n;
+      n_taken_ += n;
     }
   }
 
@@ -343,6 +346,7 @@ class Player {
   BlockPool sliding_pool_;
   BlockPool full_pool_;
   std::vector<Sequence> sequences_;
+  int64_t n_taken_ = 0;
   bool is_over_ = false;
 };
 
@@ -424,6 +428,7 @@ Result<Outcome> RunAndCompare(Runner* runner, std::span<const Prompt> prompts,
     return !outcome.difference.has_value();
   });
   FACET_RETURN_IF_ERROR(player.Run());
+  outcome.n_taken = player.n_taken();
   return outcome;
 }
 

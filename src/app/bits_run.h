@@ -57,6 +57,7 @@ std::string ToText(const Difference& difference);
 
 struct Outcome {
   int64_t n_compared = 0;  ///< rows
+  int64_t n_taken = 0;     ///< positions that were not computed but taken from another sequence
   std::optional<Difference> difference;
 };
 
