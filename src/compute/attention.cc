@@ -190,19 +190,18 @@ void AttendUnit(const Call& call, int kv_head, std::span<const AttentionRow> row
     begin = std::min(begin, row.begin);
     end = std::max(end, row.end);
   }
+  std::byte* const* const stored = rows[0].blocks.data();
   const bool is_unpacked = blocks.size() > 1 && call.type.unpack != nullptr;
   for (int32_t t = begin / kTile; t < TilesUpTo(end); ++t) {
     const auto sees = [t](const QueryBlock& block) { return block.Sees(t); };
     if (std::none_of(blocks.begin(), blocks.end(), sees)) {
       continue;  // its block may be missing
     }
-    KvTile tile = TileOf(call.layout, kv_head, rows[0].blocks[static_cast<size_t>(t)]);
+    KvTile tile = TileOf(call.layout, kv_head, stored[t]);
     if (!is_unpacked) {
       tile.after_k = tile.v;
-      if (t + 1 < TilesUpTo(end)) {
-        const std::byte* next = rows[0].blocks[static_cast<size_t>(t + 1)];
-        tile.after_v = next != nullptr ? TileOf(call.layout, kv_head, next).k : nullptr;
-      }
+      const bool is_last = t + 1 == TilesUpTo(end) || stored[t + 1] == nullptr;
+      tile.after_v = is_last ? nullptr : TileOf(call.layout, kv_head, stored[t + 1]).k;
     } else {
       float* k = ReserveAligned(&own.k, int64_t{d_head} * kTile);
       float* v = ReserveAligned(&own.v, int64_t{d_head} * kTile);
