@@ -2,6 +2,8 @@
 #include "model/packing.h"
 
 #include <algorithm>
+#include <atomic>
+#include <iterator>
 #include <type_traits>
 #include <utility>
 
@@ -11,8 +13,8 @@
 namespace facet {
 namespace {
 
-// What is in memory twice at most, and what progress is told in.
-constexpr int64_t kPieceBytes = int64_t{32} << 20;
+// Of the file: what a thread packs at a time, has in memory twice, and tells as progress.
+constexpr int64_t kPieceBytes = int64_t{4} << 20;
 
 /// The matrices that products use and `kernels` read packed, in the order of a forward pass. `W` is
 /// Weights, const or not.
@@ -39,26 +41,38 @@ auto PackedMatrices(const Kernels& kernels, W* weights) {
 
 int64_t FileBytes(const WeightMatrix& w) { return w.n_out * w.row_bytes(); }
 
-/// Packs one matrix to `out` piece by piece; `on_piece` is told the bytes of the file in each.
-void PackMatrix(const Checkpoint& checkpoint, ThreadPool* pool, const WeightMatrix& w,
-                std::byte* out, const std::function<void(int64_t n_bytes)>& on_piece) {
+/// Groups of 16 rows of one matrix.
+struct Piece {
+  const WeightMatrix* w;
+  int64_t first_group;
+  int64_t n_groups;
+  std::byte* out;  ///< of the first group
+};
+
+/// The pieces of `w`, which is packed to `out`.
+void AddPieces(const WeightMatrix& w, std::byte* out, std::vector<Piece>* pieces) {
   const int64_t group_bytes = PackedGroupBytes(w.type, w.n_in);
   const int64_t n_groups = PackedBytes(w) / group_bytes;
   const int64_t n_in_piece =
       std::max<int64_t>(1, kPieceBytes / std::max<int64_t>(1, kPackedRows * w.row_bytes()));
   for (int64_t first = 0; first < n_groups; first += n_in_piece) {
-    const int64_t n = std::min(n_in_piece, n_groups - first);
-    pool->RunRanges(n, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t group = first + begin; group < first + end; ++group) {
-        PackGroup(w, group, out + group * group_bytes);
-      }
-    });
-    const int64_t row = first * kPackedRows;
-    const int64_t n_rows = std::min(n * kPackedRows, w.n_out - row);
-    const auto n_bytes = n_rows * w.row_bytes();
-    checkpoint.Release({w.row(row), static_cast<size_t>(n_bytes)});
-    on_piece(n_bytes);
+    pieces->push_back(
+        {&w, first, std::min(n_in_piece, n_groups - first), out + first * group_bytes});
   }
+}
+
+/// Returns the bytes of the file that it took, whose pages are given back.
+int64_t PackPiece(const Checkpoint& checkpoint, const Piece& piece) {
+  const WeightMatrix& w = *piece.w;
+  const int64_t group_bytes = PackedGroupBytes(w.type, w.n_in);
+  for (int64_t i = 0; i < piece.n_groups; ++i) {
+    PackGroup(w, piece.first_group + i, piece.out + i * group_bytes);
+  }
+  const int64_t row = piece.first_group * kPackedRows;
+  const int64_t n_rows = std::min(piece.n_groups * kPackedRows, w.n_out - row);
+  const int64_t n_bytes = n_rows * w.row_bytes();
+  checkpoint.Release({w.row(row), static_cast<size_t>(n_bytes)});
+  return n_bytes;
 }
 
 }  // namespace
@@ -84,20 +98,31 @@ Status PackWeights(const Checkpoint& checkpoint, const ComputeContext& context,
   }
   FACET_ASSIGN(weights->packed, PageMemory::Allocate(static_cast<size_t>(plan.packed_bytes),
                                                      "packed weights (--no-pack does without)"));
-  int64_t done = 0;
-  const auto tell = [&](int64_t n_bytes) {
-    done += n_bytes;
+  std::vector<Piece> pieces;
+  std::byte* out = weights->packed.data();
+  for (WeightMatrix* w : PackedMatrices(*context.kernels, weights)) {
+    AddPieces(*w, out, &pieces);
+    w->packed = out;
+    out += PackedBytes(*w);
+  }
+  const auto tell = [&](int64_t done) {
     if (on_packed) {
       on_packed(done, plan.file_bytes);
     }
   };
+  // A thread that is done with a piece takes the next: no thread waits for another until the end.
+  std::atomic<size_t> next = 0;
+  std::atomic<int64_t> n_done = 0;
   tell(0);
-  std::byte* out = weights->packed.data();
-  for (WeightMatrix* w : PackedMatrices(*context.kernels, weights)) {
-    PackMatrix(checkpoint, context.pool, *w, out, tell);
-    w->packed = out;
-    out += PackedBytes(*w);
-  }
+  context.pool->Run(context.pool->n_threads(), [&](int part) {
+    for (size_t i = next++; i < pieces.size(); i = next++) {
+      const int64_t done = n_done += PackPiece(checkpoint, pieces[i]);
+      if (part == 0 && done < plan.file_bytes) {  // the loading thread's
+        tell(done);
+      }
+    }
+  });
+  tell(plan.file_bytes);
   return {};
 }
 

@@ -25,8 +25,8 @@ struct PackingPlan {
 };
 PackingPlan PlanPacking(const Weights& weights, const Kernels& kernels);
 
-/// Told how many of the bytes in the file are packed: at the beginning, after each piece, and when
-/// all is done. May be empty.
+/// Told how many of the bytes in the file are packed: 0 first, all last, ascending between. On the
+/// thread that loads. May be empty.
 using OnPacked = std::function<void(int64_t done, int64_t total)>;
 
 /// Packs each matrix of `weights`, bound from `checkpoint`, for which the context's kernels have

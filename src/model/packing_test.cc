@@ -67,7 +67,6 @@ void ExpectPacks(const Checkpoint& checkpoint) {
     ASSERT_TRUE(PackWeights(checkpoint, {kernels, &pool}, tell, &weights).ok());
     ExpectAllPacked(weights);
     EXPECT_GE(static_cast<int64_t>(weights.packed.size()), plan.packed_bytes);
-    ASSERT_EQ(told.size(), static_cast<size_t>(plan.n_matrices) + 1);  // each is one piece
     for (size_t i = 1; i < told.size(); ++i) {
       EXPECT_GT(told[i].first, told[i - 1].first);
     }
