@@ -81,7 +81,7 @@ struct SumsOf<Type, true> : DwordSums<1> {
   static constexpr bool kHasStarts = false;
   static void Starts(const MatMulTask&, int64_t, int32_t (&)[2]) {}
   static __m256i Weights(const std::byte* codes, int quad, int v) {
-    return _mm256_xor_si256(Type::Codes::Quad(codes, quad, v), _mm256_set1_epi8(-128));
+    return Type::Codes::Signed(codes, quad, v);
   }
   static __m256i Add(__m256i w, __m256i a, __m256i sum) {
     const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(w), _mm256_sign_epi8(a, w));

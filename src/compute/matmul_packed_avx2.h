@@ -3,14 +3,22 @@
 // matmul_scalar.cc bit for bit.
 //
 // Up to 3 activation rows run against a group of 16 weight rows: 6 chains, 6 integer sums, 2
-// vectors of weights and a broadcast activation are 15 of the 16 registers, and a load serves 1.5
-// to 2 products. With more rows a strip of a group is unpacked once into a panel, which stays in
-// the first cache while all rows of a chunk pass; the chains wait in memory between strips.
+// vectors of weights and a broadcast activation are 15 of the 16 registers, and 40 loads serve 48
+// products of vectors. One row of Q4_0 is bound by memory: a block of 288 bytes takes 66 vector
+// operations with AVX2 and 48 with AVX-VNNI, which passed 40 to 45 GB/s from the second cache where
+// the memory gave 16; asking for what is read a strip later was worth a quarter. Three rows are
+// bound by arithmetic: 120 operations for a block with AVX2, two for each product, and 66 with
+// AVX-VNNI, where the ports for loads are as busy.
+//
+// More rows go over a group strip by strip, while the chains wait in memory. Where unpacking the
+// strip for each tile costs more (kDirectTiles), it is unpacked once into a panel, which stays in
+// the first cache while all rows of a chunk pass.
 //
 // A class Sums<Type> says how a set adds products up in integers:
 //   kParts           sums that a block needs; Parts is an array of them
 //   Weights(c, q, v) codes as Add wants them
-//   Starts           what the parts begin with, as 32-bit words to broadcast
+//   Starts           what the parts begin with, as 32-bit words to broadcast; zeros where
+//                    kHasStarts is false
 //   Add(w, a, sum)   adds the products of 4 columns
 //   Total(parts)     value · activation over the block, as floats
 //   Scaled(parts, s) the same where blocks or halves have scales, which LoadScale reads
@@ -26,10 +34,10 @@
 namespace facet {
 namespace {
 
-constexpr int kTile = 3;          // activation rows that run together
-constexpr int kStripBlocks = 16;  // blocks of a panel
-constexpr int kChunkRows = 64;    // activation rows that a panel meets
-constexpr int64_t kChunkBytes = int64_t{512} << 10;
+inline constexpr int kTile = 3;          // activation rows that run together
+inline constexpr int kStripBlocks = 16;  // blocks of a panel
+inline constexpr int kChunkRows = 64;    // activation rows that a panel meets
+inline constexpr int64_t kChunkBytes = int64_t{512} << 10;
 
 // --- integer sums of 32 bits ---
 
@@ -57,7 +65,7 @@ struct DwordSums {
 
 // A tile of n rows: per block [8 quads][n] words of 4 activations, [n] scales, [n] sums (float) and
 // [2][n] starts.
-constexpr int kActivationBlock = 48;  // bytes for one row
+inline constexpr int kActivationBlock = 48;  // bytes for one row
 
 inline void CopyWord(const void* from, std::byte* to) { __builtin_memcpy(to, from, 4); }
 

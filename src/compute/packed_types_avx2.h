@@ -38,7 +38,7 @@ inline __m256 LoadHalves(const std::byte* data) { return _mm256_cvtph_ps(Load128
 struct Codes4 {
   static constexpr int kBytes = 256;
   static constexpr int kMax = 15;
-  static constexpr int kDirectTiles = 3;
+  static constexpr int kDirectTiles = 4;
   static __m256i Quad(const std::byte* codes, int quad, int v) {
     const __m256i pair = Load256(codes + 64 * (quad % 4) + 32 * v);
     return _mm256_and_si256(quad < 4 ? pair : _mm256_srli_epi16(pair, 4), _mm256_set1_epi8(15));
@@ -72,6 +72,7 @@ struct Codes6 {
   }
 };
 
+// Of these, which take 8 bits, Signed gives the values.
 struct Codes8 {
   static constexpr int kBytes = 512;
   static constexpr int kMax = 255;
@@ -79,19 +80,29 @@ struct Codes8 {
   static __m256i Quad(const std::byte* codes, int quad, int v) {
     return Load256(codes + 64 * quad + 32 * v);
   }
+  static __m256i Signed(const std::byte* codes, int quad, int v) {
+    return _mm256_xor_si256(Quad(codes, quad, v), _mm256_set1_epi8(-128));
+  }
 };
+
+// The bytes of `levels` that 4-bit codes number.
+inline __m256i LookUp(__m128i levels, const std::byte* codes, int quad, int v) {
+  return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(levels), Codes4::Quad(codes, quad, v));
+}
 
 // Levels raised by 128; the next raised by 12.
 struct Iq4Levels {
   static constexpr int kBytes = 256;
   static constexpr int kMax = 241;
-  static constexpr int kDirectTiles = 2;
+  static constexpr int kDirectTiles = 1;
+  static __m128i Levels() {
+    return _mm_setr_epi8(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113);
+  }
   static __m256i Quad(const std::byte* codes, int quad, int v) {
-    const __m128i levels = _mm_setr_epi8(
-        1, 24, 45, 63, 79, 93, 106, 118, static_cast<char>(129), static_cast<char>(141),
-        static_cast<char>(153), static_cast<char>(166), static_cast<char>(181),
-        static_cast<char>(197), static_cast<char>(217), static_cast<char>(241));
-    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(levels), Codes4::Quad(codes, quad, v));
+    return LookUp(_mm_xor_si128(Levels(), _mm_set1_epi8(-128)), codes, quad, v);
+  }
+  static __m256i Signed(const std::byte* codes, int quad, int v) {
+    return LookUp(Levels(), codes, quad, v);
   }
 };
 
@@ -101,7 +112,7 @@ struct E2m1Levels {
   static constexpr int kDirectTiles = 2;
   static __m256i Quad(const std::byte* codes, int quad, int v) {
     const __m128i levels = _mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0);
-    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(levels), Codes4::Quad(codes, quad, v));
+    return LookUp(levels, codes, quad, v);
   }
 };
 
