@@ -5,9 +5,10 @@
 //
 // One activation row is bound by memory: 8 weight rows run at once, so that enough loads and chains
 // are under way. With many rows a tile of 4 weight rows and 6 activation rows takes 24
-// multiply-adds for 10 loads; 16-bit weights are widened once for all rows. The bfloat16 products
-// of AVX512-BF16 and AMX are not used: they would round the activations, and results would depend
-// on the processor.
+// multiply-adds for 10 loads; to widen 16-bit weights once for all rows was tried and lost, because
+// they then need twice the cache (64 rows of BF16: 174 against 110 GOPS). The bfloat16 products of
+// AVX512-BF16 and AMX are not used: they would round the activations, and results would depend on
+// the processor.
 #include <immintrin.h>
 
 #include "compute/kernels_avx512.h"
@@ -120,7 +121,7 @@ void MultiplyRows(const Operands& in, float* y, int64_t y_stride) {
 
 // All activation rows with kOut weight rows, in tiles of sizes as equal as can be.
 template <typename Type, int kOut>
-inline void MultiplyGroup(const MatMulTask& task, const std::byte* w, int64_t w_stride, float* y) {
+inline void MultiplyGroup(const MatMulTask& task, int64_t out) {
   constexpr void (*kMultiply[kTileRows])(const Operands&, float*, int64_t) = {
       MultiplyRows<Type, kOut, 1>, MultiplyRows<Type, kOut, 2>, MultiplyRows<Type, kOut, 3>,
       MultiplyRows<Type, kOut, 4>, MultiplyRows<Type, kOut, 5>, MultiplyRows<Type, kOut, 6>};
@@ -128,36 +129,10 @@ inline void MultiplyGroup(const MatMulTask& task, const std::byte* w, int64_t w_
   for (int64_t t = 0; t < n_tiles; ++t) {
     const int64_t row = task.n_rows * t / n_tiles;
     const int64_t n = task.n_rows * (t + 1) / n_tiles - row;
-    kMultiply[n - 1]({w, w_stride, task.x + row * task.n_in, task.n_in}, y + row * task.n_out,
-                     task.n_out);
+    kMultiply[n - 1](
+        {task.w + out * task.row_bytes, task.row_bytes, task.x + row * task.n_in, task.n_in},
+        task.y + row * task.n_out + out, task.n_out);
   }
-}
-
-template <typename Type>
-inline void WidenRow(const std::byte* w, int64_t n, float* floats) {
-  int64_t k = 0;
-  for (; k + kLanes <= n; k += kLanes) {
-    _mm512_storeu_ps(floats + k, Type::Load(w + k * Type::kBytes));
-  }
-  if (k < n) {
-    const __mmask16 rest = FirstLanes16(n - k);
-    _mm512_mask_storeu_ps(floats + k, rest, Type::Load(w + k * Type::kBytes, rest));
-  }
-}
-
-// kOut weight rows and all activation rows.
-template <typename Type, int kOut>
-inline void MultiplyWeights(const MatMulTask& task, int64_t out) {
-  const std::byte* w = task.w + out * task.row_bytes;
-  if (task.n_rows <= kTileRows || Type::kBytes == 4) {
-    MultiplyGroup<Type, kOut>(task, w, task.row_bytes, task.y + out);
-    return;
-  }
-  auto* floats = reinterpret_cast<float*>(task.scratch);
-  for (int i = 0; i < kOut; ++i) {
-    WidenRow<Type>(w + i * task.row_bytes, task.n_in, floats + i * task.n_in);
-  }
-  MultiplyGroup<F32, kOut>(task, task.scratch, task.n_in * 4, task.y + out);
 }
 
 template <typename Type>
@@ -168,10 +143,10 @@ void MatMulFloats(const MatMulTask& task, int64_t begin, int64_t end) {
         {task.w + out * task.row_bytes, task.row_bytes, task.x, task.n_in}, task.y + out, 0);
   }
   for (; out + kTileOut <= end; out += kTileOut) {
-    MultiplyWeights<Type, kTileOut>(task, out);
+    MultiplyGroup<Type, kTileOut>(task, out);
   }
   for (; out < end; ++out) {
-    MultiplyWeights<Type, 1>(task, out);
+    MultiplyGroup<Type, 1>(task, out);
   }
 }
 
