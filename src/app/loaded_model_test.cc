@@ -65,6 +65,15 @@ TEST(RunnerOptionsFrom, FillsInDefaults) {
   EXPECT_EQ(RunnerOptionsFrom(options, config)->n_context, 4096);
 }
 
+TEST(RunnerOptionsFrom, PacksUnlessToldNotTo) {
+  Config config;
+  config.n_context = 100;
+  Options options;
+  EXPECT_TRUE(RunnerOptionsFrom(options, config)->pack);
+  options.no_pack = true;
+  EXPECT_FALSE(RunnerOptionsFrom(options, config)->pack);
+}
+
 TEST(RunnerOptionsFrom, RefusesAnUnknownInstructionSet) {
   Options options;
   options.cpu_isa = "mmx";
