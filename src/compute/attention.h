@@ -48,6 +48,7 @@ struct KvLayout {
 };
 
 /// Writes k and v ([n_kv_heads, d_head] each) of one position into slot `slot` of a block.
+/// Different slots may be written by several threads at once.
 void StoreKv(const KvLayout& layout, const float* k, const float* v, int slot, std::byte* block);
 
 /// One query row of one layer.

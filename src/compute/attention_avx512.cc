@@ -4,8 +4,10 @@
 // attention_scalar.cc bit for bit. Compiled with -mavx512*; uses no inline function of the library
 // or the standard library (vector_math_avx2.h says why).
 //
-// What bounds it: with 8 queries 16 sums for each 2 loaded vectors and 8 broadcasts, hence the
-// multiply-adds, two a cycle.
+// What bounds it: 8 queries have 16 sums for each 2 loaded vectors and 8 broadcasts, hence the
+// multiply-adds, two a cycle. With keys and values in the caches: 70 % of what a Zen 5 can do, at
+// 256 and at 512 channels. That reads 18 GB/s of F16 when 8 heads share a KV head, less than the
+// memory gives one core; but without fetching ahead its latency halved the speed.
 #include <immintrin.h>
 
 #include "compute/kernels.h"
