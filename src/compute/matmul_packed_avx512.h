@@ -23,7 +23,7 @@ inline constexpr int64_t kAhead = 4096;
 
 // A tile of kN rows: per block [8 quads][kN] words of 4 activations, [kN] scales, [kN] sums (float)
 // and [2][kN] starts, what the integer sums of a block or its halves begin with: −offset · Σ a.
-constexpr int kActivationBlock = 48;  // bytes for one row
+inline constexpr int kActivationBlock = 48;  // bytes for one row
 
 struct ActivationTile {
   const std::byte* data;
