@@ -142,14 +142,12 @@ TEST(Bench, CtrlCEndsItWithWhatIsThere) {
   if (!HasTerminals()) {
     GTEST_SKIP() << kNoTerminals;
   }
-  TerminalProcess process({"bench", "-p", "16", "-n", "500", "-d", "0", "--parallel", "1", "-r",
-                           "1000", "--cpu-isa", "scalar"},
-                          {"TERM=xterm"});
-  process.ReadUntil("prefill 16");
-  process.ReadUntil("measuring  decode 500:");
+  TerminalProcess process({"bench", "-p", "256", "-n", "0", "-r", "1000"}, {"TERM=xterm"});
+  process.ReadUntil("prefill 256: ");
+  process.ReadUntil(" of 1000, 256 of 256 tokens");  // a repetition is whole
   process.Signal(SIGINT);
   EXPECT_EQ(process.Wait(), 130);
-  EXPECT_NE(process.raw().find("\x1b[1m"), std::string::npos);
+  EXPECT_NE(process.raw().find("prefill 256            \x1b[1m"), std::string::npos);
 }
 
 }  // namespace
