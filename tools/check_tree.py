@@ -89,6 +89,8 @@ TESTED_ELSEWHERE = {
     "src/compute/matmul_avx2.cc": "src/compute/matmul_test.cc, ops_test.cc and attention_test.cc run all variants",
     "src/compute/matmul_float_avx2.cc": "src/compute/matmul_test.cc runs all variants",
     "src/compute/matmul_avx512.cc": "src/compute/matmul_test.cc runs all variants",
+    "src/compute/matmul_float_avx512.cc": "src/compute/matmul_test.cc runs all variants",
+    "src/compute/matmul_unpacked_avx512.cc": "src/compute/matmul_test.cc runs all variants",
     "src/compute/matmul_packed_avx2.cc": "src/compute/matmul_test.cc runs all variants",
     "src/compute/matmul_packed_avxvnni.cc": "src/compute/matmul_test.cc runs all variants",
     "src/compute/matmul_scalar.cc": "src/compute/matmul_test.cc, ops_test.cc and attention_test.cc run all variants",
