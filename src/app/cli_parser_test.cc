@@ -57,7 +57,7 @@ TEST(ParseCommandLine, SuggestsCommands) {
   EXPECT_EQ(ErrorOf({"rnu"}), "unknown command rnu, did you mean run");
   EXPECT_EQ(ErrorOf({"What is this?"}),
             "unknown command \"What is this?\", wanted one of run, tokenize, perplexity, inspect, "
-            "convert, quantize, imatrix, synth, pull, help, version");
+            "convert, quantize, imatrix, synth, pull, bench, check, help, version");
   EXPECT_EQ(ErrorOf({"-m", "x", "run"}),
             "option -m before a command, wanted facet COMMAND [OPTIONS]");
 }

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -75,8 +76,8 @@ inline bool SameBits(float a, float b) {
          (std::isnan(a) && std::isnan(b));
 }
 
-inline ::testing::AssertionResult AllSameBits(const std::vector<float>& found,
-                                              const std::vector<float>& wanted) {
+inline ::testing::AssertionResult AllSameBits(std::span<const float> found,
+                                              std::span<const float> wanted) {
   if (found.size() != wanted.size()) {
     return ::testing::AssertionFailure() << found.size() << " values, wanted " << wanted.size();
   }

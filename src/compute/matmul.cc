@@ -49,7 +49,7 @@ MatMulKernel KernelForFile(TensorType type, const MatMulKernels& kernels) {
 
 // Of this thread, kept from call to call.
 std::byte* Scratch(int64_t n_in) {
-  thread_local std::vector<std::byte> scratch;
+  thread_local AlignedVector<std::byte> scratch;
   if (scratch.size() < MatMulScratchBytes(n_in)) {
     scratch.resize(MatMulScratchBytes(n_in));
   }

@@ -21,6 +21,7 @@
 #include <span>
 #include <vector>
 
+#include "base/aligned_vector.h"
 #include "base/tensor_type.h"
 #include "compute/context.h"
 
@@ -45,10 +46,10 @@ bool IsMatMulType(TensorType type);
 
 /// The int8 form of activation rows.
 struct QuantizedRows {
-  std::vector<int8_t> values;      // [n_rows, n_in]
-  std::vector<float> scales;       // [n_rows, n_in / 32]
-  std::vector<int32_t> sums;       // [n_rows, n_in / 32]: sum of the block's values
-  std::vector<int16_t> half_sums;  // [n_rows, n_in / 16]: sum of each half of a block
+  AlignedVector<int8_t> values;      // [n_rows, n_in]
+  AlignedVector<float> scales;       // [n_rows, n_in / 32]
+  AlignedVector<int32_t> sums;       // [n_rows, n_in / 32]: sum of the block's values
+  AlignedVector<int16_t> half_sums;  // [n_rows, n_in / 16]: sum of each half of a block
 };
 
 /// Input rows of a product: floats, and their int8 form once a product needs it. Reused from call
@@ -79,7 +80,7 @@ class Activations {
   int64_t n_in_ = 0;
   Activations* source_ = nullptr;
   std::vector<int64_t> rows_;
-  std::vector<float> copied_;
+  AlignedVector<float> copied_;
   bool is_quantized_ = false;
   QuantizedRows quantized_;
 };

@@ -322,14 +322,14 @@ TEST(Quantized, RoundsToNearestEvenOfAmaxOver127) {
   Activations activations;
   activations.Set(x.data(), 1, 64);
   const QuantizedRows& quantized = activations.Quantized(*scalar);
-  EXPECT_EQ(quantized.scales, (std::vector<float>{1.0f, 0.0f}));
+  EXPECT_EQ(quantized.scales, (AlignedVector<float>{1.0f, 0.0f}));
   EXPECT_EQ(quantized.values[0], 127);
   EXPECT_EQ(quantized.values[1], 0);
   EXPECT_EQ(quantized.values[2], 2);
   EXPECT_EQ(quantized.values[3], -2);
   EXPECT_EQ(quantized.values[16], -127);
-  EXPECT_EQ(quantized.sums, (std::vector<int32_t>{0, 0}));
-  EXPECT_EQ(quantized.half_sums, (std::vector<int16_t>{127, -127, 0, 0}));
+  EXPECT_EQ(quantized.sums, (AlignedVector<int32_t>{0, 0}));
+  EXPECT_EQ(quantized.half_sums, (AlignedVector<int16_t>{127, -127, 0, 0}));
 }
 
 TEST(Quantized, ErrsByHalfAStep) {
@@ -386,9 +386,9 @@ TEST(Activations, SetForgetsTheFormerRows) {
   const std::vector<float> b(64, -2.0f);
   Activations activations;
   activations.Set(a.data(), 1, 32);
-  EXPECT_EQ(activations.Quantized(*context).sums, (std::vector<int32_t>{32 * 127}));
+  EXPECT_EQ(activations.Quantized(*context).sums, (AlignedVector<int32_t>{32 * 127}));
   activations.Set(b.data(), 2, 32);
-  EXPECT_EQ(activations.Quantized(*context).sums, (std::vector<int32_t>{-32 * 127, -32 * 127}));
+  EXPECT_EQ(activations.Quantized(*context).sums, (AlignedVector<int32_t>{-32 * 127, -32 * 127}));
 }
 
 TEST(Activations, SomeRowsOfOthersAreThoseRows) {

@@ -50,44 +50,43 @@ Result<KvPoolPlan> PlanKv(const Config& config, const RunnerOptions& options) {
   return plan;
 }
 
-KvStore::Pool KvStore::MakePool(const KvGroupPlan& group) {
+Result<KvStore::Pool> KvStore::MakePool(const KvGroupPlan& group) {
   Pool pool;
   pool.n_blocks = group.n_blocks;
   pool.block_bytes = static_cast<size_t>(group.bytes_per_block);
-  if (group.bytes >
-      0) {  // a group without layers has blocks of no bytes: they only count positions
-    pool.memory.reset(
-        static_cast<std::byte*>(std::calloc(static_cast<size_t>(pool.n_blocks), pool.block_bytes)));
-    FACET_CHECK(pool.memory != nullptr);
-  }
+  // A group without layers has blocks of no bytes: they only count positions.
+  FACET_ASSIGN(pool.memory, PageMemory::Allocate(static_cast<size_t>(group.bytes),
+                                                 "keys and values (-c takes fewer positions)"));
   return pool;
 }
 
-KvStore::KvStore(const Config& config, KvType type, const KvPoolPlan& plan) {
+Result<KvStore> KvStore::Allocate(const Config& config, KvType type, const KvPoolPlan& plan) {
+  KvStore store;
   size_t full_end = 0;
   size_t sliding_end = 0;
   for (int l = 0; l < config.n_layers; ++l) {
     const LayerDesc& layer = config.layers[static_cast<size_t>(l)];
     if (layer.kv_layer != l) {
-      layouts_.push_back(layouts_[static_cast<size_t>(layer.kv_layer)]);
+      store.layouts_.push_back(store.layouts_[static_cast<size_t>(layer.kv_layer)]);
       continue;
     }
     size_t& end = layer.kind == LayerKind::kFull ? full_end : sliding_end;
     const KvShape shape = {layer.n_kv_heads, layer.d_head};
     const size_t half = KvHalfBlockBytes(type, shape);
-    layouts_.push_back({type, shape, end, end + half});
+    store.layouts_.push_back({type, shape, end, end + half});
     end += 2 * half;
   }
   FACET_CHECK(static_cast<int64_t>(full_end) == plan.full.bytes_per_block);
   FACET_CHECK(static_cast<int64_t>(sliding_end) == plan.sliding.bytes_per_block);
-  sliding_ = MakePool(plan.sliding);
-  full_ = MakePool(plan.full);
+  FACET_ASSIGN(store.sliding_, MakePool(plan.sliding));
+  FACET_ASSIGN(store.full_, MakePool(plan.full));
+  return store;
 }
 
 std::byte* KvStore::block(LayerKind group, BlockId id) const {
   const Pool& pool = group == LayerKind::kFull ? full_ : sliding_;
   FACET_CHECK(id >= 0 && id < pool.n_blocks);
-  return pool.memory.get() + static_cast<size_t>(id) * pool.block_bytes;
+  return pool.memory.data() + static_cast<size_t>(id) * pool.block_bytes;
 }
 
 }  // namespace facet

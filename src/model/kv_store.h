@@ -5,10 +5,10 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdlib>
-#include <memory>
 #include <vector>
 
+#include "base/page_memory.h"
+#include "base/status.h"
 #include "compute/attention.h"
 #include "kv/block_pool.h"
 #include "model/config.h"
@@ -18,8 +18,9 @@ namespace facet {
 
 class KvStore {
  public:
-  /// `plan` comes from PlanKv for the same config and type. Memory is taken lazily by the system.
-  KvStore(const Config& config, KvType type, const KvPoolPlan& plan);
+  /// `plan` comes from PlanKv for the same config and type. Memory is taken lazily by the system;
+  /// refused where it does not give that much at all.
+  static Result<KvStore> Allocate(const Config& config, KvType type, const KvPoolPlan& plan);
 
   /// Of a shared layer: that of its donor.
   [[nodiscard]] const KvLayout& layout(int layer) const {
@@ -29,11 +30,12 @@ class KvStore {
 
  private:
   struct Pool {
-    std::unique_ptr<std::byte, decltype(&std::free)> memory{nullptr, std::free};
+    PageMemory memory;
     size_t block_bytes = 0;
     int n_blocks = 0;
   };
-  static Pool MakePool(const KvGroupPlan& group);
+  KvStore() = default;
+  static Result<Pool> MakePool(const KvGroupPlan& group);
 
   std::vector<KvLayout> layouts_;
   Pool sliding_;

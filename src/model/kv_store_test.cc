@@ -61,7 +61,7 @@ TEST(KvStore, GivesSharedLayersTheirDonorsPlace) {
   options.n_context = 64;
   const auto plan = PlanKv(config, options);
   ASSERT_TRUE(plan.ok());
-  const KvStore store(config, options.kv_type, *plan);
+  const KvStore store = *KvStore::Allocate(config, options.kv_type, *plan);
   EXPECT_EQ(store.layout(5).k_offset, store.layout(3).k_offset);
   EXPECT_EQ(store.layout(9).v_offset, store.layout(4).v_offset);
   EXPECT_EQ(store.layout(9).shape.d_head, 64);
@@ -70,6 +70,18 @@ TEST(KvStore, GivesSharedLayersTheirDonorsPlace) {
   EXPECT_EQ(store.layout(1).k_offset, size_t{2 * 32 * 32 * 2});
   EXPECT_EQ(store.block(LayerKind::kFull, 1) - store.block(LayerKind::kFull, 0),
             plan->full.bytes_per_block);
+}
+
+TEST(KvStore, RefusesMoreThanTheSystemGives) {
+  const Config config = TinyConfig();
+  RunnerOptions options;
+  options.n_context = 64;
+  auto plan = PlanKv(config, options);
+  ASSERT_TRUE(plan.ok());
+  plan->full.bytes = int64_t{1} << 60;
+  EXPECT_EQ(KvStore::Allocate(config, options.kv_type, *plan).error().Message(),
+            "keys and values (-c takes fewer positions): no memory for 1152921504606846976 bytes: "
+            "Cannot allocate memory");
 }
 
 }  // namespace

@@ -57,8 +57,8 @@ Result<std::unique_ptr<TextModel>> MakeTextModel(const Checkpoint& checkpoint,
   info.sliding_window = config.has_sliding_layers() ? config.sliding_window : 0;
   info.n_sliding_blocks = plan.sliding.n_blocks;
   info.n_full_blocks = plan.full.n_blocks;
-  return std::make_unique<TextModel>(&config, std::move(weights), context,
-                                     KvStore(config, options.kv_type, plan), info);
+  FACET_ASSIGN(KvStore kv, KvStore::Allocate(config, options.kv_type, plan));
+  return std::make_unique<TextModel>(&config, std::move(weights), context, std::move(kv), info);
 }
 
 Result<std::unique_ptr<Runner>> MakeRunner(const Checkpoint& checkpoint,

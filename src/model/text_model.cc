@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "compute/thread_pool.h"
 #include "quant/codec.h"
 
 namespace facet {
@@ -34,7 +35,7 @@ void DecodeColumns(const WeightMatrix& w, int64_t row, int64_t begin, int64_t n,
 
 /// Makes room for n values; never shrinks, so that a step allocates only when it is larger than all
 /// before.
-float* Reserve(std::vector<float>* buffer, int64_t n) {
+float* Reserve(AlignedVector<float>* buffer, int64_t n) {
   if (buffer->size() < static_cast<size_t>(n)) {
     buffer->resize(static_cast<size_t>(n));
   }
@@ -42,7 +43,8 @@ float* Reserve(std::vector<float>* buffer, int64_t n) {
 }
 
 /// Moves row `from` of width n to place `to` <= `from`.
-void MoveRow(std::vector<float>* values, int64_t from, int64_t to, int64_t n) {
+template <typename Vector>
+void MoveRow(Vector* values, int64_t from, int64_t to, int64_t n) {
   std::copy_n(values->begin() + from * n, n, values->begin() + to * n);
 }
 
@@ -69,7 +71,7 @@ TextModel::TextModel(const Config* config, Weights weights, ComputeContext conte
   last_kv_layer_ = config_.first_shared_layer() - 1;
 }
 
-void TextModel::EmitTap(std::string_view name, int layer, const std::vector<float>& values,
+void TextModel::EmitTap(std::string_view name, int layer, const AlignedVector<float>& values,
                         int64_t n_columns) const {
   if (tap_) {
     const std::string full = layer < 0 ? std::string(name) : fmt::format("layer{}.{}", layer, name);
@@ -210,15 +212,25 @@ void TextModel::StoreKeysAndValues(int l, Activations* h) {
   EmitTap("k", l, k_, width);
   EmitTap("v", l, v_, width);
 
+  StoreRows(l, k, v);
+}
+
+/// Rows stand at different positions, so threads write different slots.
+void TextModel::StoreRows(int l, const float* k, const float* v) {
   const KvLayout& layout = kv_.layout(l);
-  for (int64_t r = 0; r < n_rows(); ++r) {
-    const Row& row = *rows_[static_cast<size_t>(r)].row;
-    const auto& blocks =
-        (is_full ? blocks_.full : blocks_.sliding)[static_cast<size_t>(row.sequence)];
-    const auto index = static_cast<size_t>(row.pos / kBlockPositions);
-    FACET_CHECK(index < blocks.size() && blocks[index] != nullptr);
-    StoreKv(layout, k + r * width, v + r * width, row.pos % kBlockPositions, blocks[index]);
-  }
+  const int64_t width = int64_t{layout.shape.n_kv_heads} * layout.shape.d_head;
+  const bool is_full = config_.layers[static_cast<size_t>(l)].kind == LayerKind::kFull;
+  constexpr int64_t kRowsPerThread = 32;
+  context_.pool->RunRanges(n_rows(), kRowsPerThread, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const Row& row = *rows_[static_cast<size_t>(r)].row;
+      const auto& blocks =
+          (is_full ? blocks_.full : blocks_.sliding)[static_cast<size_t>(row.sequence)];
+      const auto index = static_cast<size_t>(row.pos / kBlockPositions);
+      FACET_CHECK(index < blocks.size() && blocks[index] != nullptr);
+      StoreKv(layout, k + r * width, v + r * width, row.pos % kBlockPositions, blocks[index]);
+    }
+  });
 }
 
 /// All K and V of this batch are written: rows whose logits nobody wants have nothing left to give.

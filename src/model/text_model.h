@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/aligned_vector.h"
 #include "compute/context.h"
 #include "compute/matmul.h"
 #include "compute/ops.h"
@@ -54,6 +55,7 @@ class TextModel final : public Runner {
   void Embed(const Batch& batch);
   void Layer(int l);
   void StoreKeysAndValues(int l, Activations* h);
+  void StoreRows(int l, const float* k, const float* v);
   void KeepRowsThatWantLogits();
   void Attend(int l);
   void FeedForward(int l);
@@ -64,7 +66,7 @@ class TextModel final : public Runner {
   void Logits();
 
   [[nodiscard]] int64_t n_rows() const { return static_cast<int64_t>(rows_.size()); }
-  void EmitTap(std::string_view name, int layer, const std::vector<float>& values,
+  void EmitTap(std::string_view name, int layer, const AlignedVector<float>& values,
                int64_t n_columns) const;
 
   const Config& config_;
@@ -80,25 +82,25 @@ class TextModel final : public Runner {
   BlockAddresses blocks_;
   RopeTable rope_sliding_;
   RopeTable rope_full_;
-  std::vector<float> x_;  // [n_rows, n_embd] the residual stream
-  std::vector<float>
-      embedded_;          // [n_rows, n_embd] x before the first layer, for the per-layer inputs
-  std::vector<float> h_;  // [n_rows, n_embd]
-  std::vector<float> branch_;         // [n_rows, n_embd]
-  std::vector<float> q_;              // [n_rows, n_heads * d_head]
-  std::vector<float> heads_;          // [n_rows, n_heads * d_head]
-  std::vector<float> k_;              // [n_rows, n_kv_heads * d_head]
-  std::vector<float> v_;              // [n_rows, n_kv_heads * d_head]
-  std::vector<float> gate_;           // [n_rows, n_ff]
-  std::vector<float> up_;             // [n_rows, n_ff]
-  std::vector<float> ple_;            // [n_rows, n_embd_per_layer]
-  std::vector<float> ple_token_;      // [n_rows, n_embd_per_layer]
-  std::vector<float> router_;         // [n_rows, n_experts]
-  std::vector<float> expert_weight_;  // [n_rows, n_experts]: 0 where the expert is not used
-  std::vector<float> expert_sum_;     // [n_rows, n_embd]
-  std::vector<int64_t> expert_rows_;  // that use the running expert
-  std::vector<float> expert_out_;     // [rows of one expert, n_embd]
-  std::vector<float> logits_;         // [rows that want logits, n_vocab]
+  AlignedVector<float> x_;  // [n_rows, n_embd] the residual stream
+  AlignedVector<float>
+      embedded_;            // [n_rows, n_embd] x before the first layer, for the per-layer inputs
+  AlignedVector<float> h_;  // [n_rows, n_embd]
+  AlignedVector<float> branch_;         // [n_rows, n_embd]
+  AlignedVector<float> q_;              // [n_rows, n_heads * d_head]
+  AlignedVector<float> heads_;          // [n_rows, n_heads * d_head]
+  AlignedVector<float> k_;              // [n_rows, n_kv_heads * d_head]
+  AlignedVector<float> v_;              // [n_rows, n_kv_heads * d_head]
+  AlignedVector<float> gate_;           // [n_rows, n_ff]
+  AlignedVector<float> up_;             // [n_rows, n_ff]
+  AlignedVector<float> ple_;            // [n_rows, n_embd_per_layer]
+  AlignedVector<float> ple_token_;      // [n_rows, n_embd_per_layer]
+  AlignedVector<float> router_;         // [n_rows, n_experts]
+  AlignedVector<float> expert_weight_;  // [n_rows, n_experts]: 0 where the expert is not used
+  AlignedVector<float> expert_sum_;     // [n_rows, n_embd]
+  std::vector<int64_t> expert_rows_;    // that use the running expert
+  AlignedVector<float> expert_out_;     // [rows of one expert, n_embd]
+  AlignedVector<float> logits_;         // [rows that want logits, n_vocab]
   Activations embedded_activations_;
   Activations activations_;
   Activations expert_activations_;

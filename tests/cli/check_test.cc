@@ -66,7 +66,7 @@ TEST(Check, RefusesWhatItCannotDo) {
   EXPECT_EQ(ErrorOf({"check", "--bits", "-m", "/nothing/here.gguf"}, 2),
             "facet: /nothing/here.gguf: cannot open: No such file or directory\n");
   EXPECT_EQ(ErrorOf({"check", "--bits", "--seconds", "-1"}, 1),
-            "facet: --seconds: -1, wanted 0 to 1000000\n");
+            "facet: --seconds: \"-1\", wanted a whole number from 0 to 1000000\n");
   EXPECT_NE(ErrorOf({"check", "--bits", "--cpu-isa", "mmx", "-m", kModel}, 1).find("\"mmx\""),
             std::string::npos);
 }
