@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "base/aligned_vector.h"
 #include "base/check.h"
 #include "compute/attention_kv.h"
 #include "compute/kernels.h"
@@ -85,12 +86,12 @@ struct QueryBlock {
 // What a thread works in; kept from call to call. Linear in the queries of a unit or, for a row
 // that all threads share, in its keys.
 struct Workspace {
-  std::vector<QueryBlock> blocks;
-  std::vector<float> q;
-  std::vector<float> k;  // [d_head][32]
-  std::vector<float> v;  // [32][d_head]
-  std::vector<float> scores;
-  std::vector<float> corrections;
+  AlignedVector<QueryBlock> blocks;
+  AlignedVector<float> q;
+  AlignedVector<float> k;  // [d_head][32]
+  AlignedVector<float> v;  // [32][d_head]
+  AlignedVector<float> scores;
+  AlignedVector<float> corrections;
 };
 
 Workspace& OwnWorkspace() {
@@ -99,19 +100,11 @@ Workspace& OwnWorkspace() {
 }
 
 template <typename T>
-T* Reserve(std::vector<T>* buffer, int64_t n) {
+T* Reserve(AlignedVector<T>* buffer, int64_t n) {
   if (buffer->size() < static_cast<size_t>(n)) {
     buffer->resize(static_cast<size_t>(n));
   }
   return buffer->data();
-}
-
-// Room for n floats at a multiple of 64 bytes, so that no vector lies in two cache lines.
-float* ReserveAligned(std::vector<float>* buffer, int64_t n) {
-  constexpr int64_t kLine = 64;
-  float* data = Reserve(buffer, n + kLine / 4);
-  const auto past = static_cast<int64_t>(reinterpret_cast<uintptr_t>(data) % kLine);
-  return data + (kLine - past) % kLine / 4;
 }
 
 // Cuts the queries of `rows` and one KV head into blocks of nearly equal size, and packs them.
@@ -203,8 +196,8 @@ void AttendUnit(const Call& call, int kv_head, std::span<const AttentionRow> row
       const bool is_last = t + 1 == TilesUpTo(end) || stored[t + 1] == nullptr;
       tile.after_v = is_last ? nullptr : TileOf(call.layout, kv_head, stored[t + 1]).k;
     } else {
-      float* k = ReserveAligned(&own.k, int64_t{d_head} * kTile);
-      float* v = ReserveAligned(&own.v, int64_t{d_head} * kTile);
+      float* k = Reserve(&own.k, int64_t{d_head} * kTile);
+      float* v = Reserve(&own.v, int64_t{d_head} * kTile);
       call.type.unpack(tile, k, v);
       tile = {reinterpret_cast<const std::byte*>(k),
               reinterpret_cast<const std::byte*>(v),
@@ -281,7 +274,7 @@ class SplitRow {
     const int64_t q_of_head = int64_t{call.heads_per_kv} * call.d_head();
     blocks_ = Reserve(&own.blocks, n_blocks);
     float* q = Reserve(&own.q, call.n_kv_heads() * q_of_head);
-    scores_ = ReserveAligned(&own.scores, int64_t{n_blocks} * n_tiles_ * kMaxTileQueries * kTile);
+    scores_ = Reserve(&own.scores, int64_t{n_blocks} * n_tiles_ * kMaxTileQueries * kTile);
     corrections_ = Reserve(&own.corrections, int64_t{n_blocks} * n_tiles_ * kMaxTileQueries);
     for (int head = 0; head < call.n_kv_heads(); ++head) {
       MakeBlocks(call, head, {&row, 1}, q + head * q_of_head, blocks_ + head * blocks_per_kv_);
