@@ -29,13 +29,14 @@ void MappedFile::Release(std::span<const std::byte> part) const {
   FACET_CHECK(part.empty() ||
               (part.data() >= bytes_.data() && part.size() <= bytes_.size() &&
                static_cast<size_t>(part.data() - bytes_.data()) <= bytes_.size() - part.size()));
-  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto address = reinterpret_cast<uintptr_t>(part.data());
-  const uintptr_t begin = (address + page - 1) / page * page;
-  const uintptr_t end = (address + part.size()) / page * page;
-  if (begin < end) {
-    (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t past = reinterpret_cast<uintptr_t>(part.data()) % page;
+  const size_t before = (page - past) % page;
+  if (part.size() < before + page) {
+    return;
   }
+  auto* begin = const_cast<std::byte*>(part.data()) + before;
+  (void)::madvise(begin, (part.size() - before) / page * page, MADV_DONTNEED);
 }
 
 Result<MappedFile> MappedFile::Open(const std::string& path) {
