@@ -124,8 +124,10 @@ struct PackQ4_0 : BlockType<T::kQ4_0, 18> {
 };
 
 struct PackIQ4NL : BlockType<T::kIQ4_NL, 18> {
-  static constexpr auto Codes = PackQ4_0::Codes;
-  static constexpr auto Side = PackQ4_0::Side;
+  static void Codes(const std::byte* block, int b, Words* words) {
+    PackQ4_0::Codes(block, b, words);
+  }
+  static void Side(const std::byte* block, const SideRow& side) { PackQ4_0::Side(block, side); }
 };
 
 // value = d · code + offset: the minimum is the offset with its sign turned.
@@ -136,7 +138,7 @@ void PutScaleAndOffset(const std::byte* block, const SideRow& side) {
 
 struct PackQ4_1 : BlockType<T::kQ4_1, 20> {
   static void Codes(const std::byte* block, int, Words* words) { CopyNibbles(block + 4, words); }
-  static constexpr auto Side = PutScaleAndOffset;
+  static void Side(const std::byte* block, const SideRow& side) { PutScaleAndOffset(block, side); }
 };
 
 struct PackQ5_0 : BlockType<T::kQ5_0, 22> {
@@ -144,7 +146,7 @@ struct PackQ5_0 : BlockType<T::kQ5_0, 22> {
     CopyNibbles(block + 6, words);
     (*words)[4] = FifthBits(Word(block + 2));
   }
-  static constexpr auto Side = PackQ4_0::Side;
+  static void Side(const std::byte* block, const SideRow& side) { PackQ4_0::Side(block, side); }
 };
 
 struct PackQ5_1 : BlockType<T::kQ5_1, 24> {
@@ -152,7 +154,7 @@ struct PackQ5_1 : BlockType<T::kQ5_1, 24> {
     CopyNibbles(block + 8, words);
     (*words)[4] = FifthBits(Word(block + 4));
   }
-  static constexpr auto Side = PutScaleAndOffset;
+  static void Side(const std::byte* block, const SideRow& side) { PutScaleAndOffset(block, side); }
 };
 
 struct PackQ8_0 : BlockType<T::kQ8_0, 34> {
@@ -161,7 +163,7 @@ struct PackQ8_0 : BlockType<T::kQ8_0, 34> {
       (*words)[q] = Word(block + 2 + 4 * q) ^ 0x80808080u;  // code = value + 128
     }
   }
-  static constexpr auto Side = PackQ4_0::Side;
+  static void Side(const std::byte* block, const SideRow& side) { PackQ4_0::Side(block, side); }
 };
 
 // d, dmin and eight 6-bit scales and minima in 12 bytes.
@@ -184,7 +186,7 @@ struct PackQ4K : BlockType<T::kQ4_K, 144> {
   static void Codes(const std::byte* block, int b, Words* words) {
     TakeNibbles(block + 16 + 32 * (b / 2), 4 * (b % 2), words);
   }
-  static constexpr auto Side = PutScalesAndMinima;
+  static void Side(const std::byte* block, const SideRow& side) { PutScalesAndMinima(block, side); }
 };
 
 struct PackQ5K : BlockType<T::kQ5_K, 176> {
@@ -196,19 +198,19 @@ struct PackQ5K : BlockType<T::kQ5_K, 176> {
     }
     (*words)[4] = plane;
   }
-  static constexpr auto Side = PutScalesAndMinima;
+  static void Side(const std::byte* block, const SideRow& side) { PutScalesAndMinima(block, side); }
 };
 
 struct PackQ6K : BlockType<T::kQ6_K, 210> {
   static void Codes(const std::byte* block, int b, Words* words) {
     TakeNibbles(block + 64 * (b / 4) + 32 * (b % 2), b % 4 / 2 * 4, words);
     const std::byte* pairs = block + 128 + 32 * (b / 4);
-    for (int p = 0; p < 2; ++p) {
+    for (size_t p = 0; p < 2; ++p) {
       uint32_t plane = 0;
-      for (int r = 0; r < 4; ++r) {
+      for (size_t r = 0; r < 4; ++r) {
         plane |= ((Word(pairs + 16 * p + 4 * r) >> (2 * (b % 4))) & 0x03030303u) << (2 * r);
       }
-      (*words)[static_cast<size_t>(4 + p)] = plane;
+      (*words)[4 + p] = plane;
     }
   }
   static void Side(const std::byte* block, const SideRow& side) {
