@@ -5,7 +5,6 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -72,11 +71,6 @@ void BenchMatMul(benchmark::State& state, const Case& bench) {
 
 constexpr uint32_t kMaxTypeId = 64;
 
-bool HasPackedKernel(const MatMulKernels& kernels, TensorType type) {
-  return std::any_of(kernels.packed, kernels.packed + kernels.n_packed,
-                     [type](const TypeKernel& kernel) { return kernel.type == type; });
-}
-
 void Register(const Case& bench) {
   const std::string name =
       fmt::format("{}{}/{}/{}", NameOf(bench.isa), bench.is_packed ? "-packed" : "",
@@ -93,7 +87,7 @@ void RegisterAll() {
       }
       for (const int64_t n_rows : {1, 2, 3, 8, 9, 17, 64, 512}) {
         Register({isa, info->type, false, n_rows});
-        if (HasPackedKernel(*KernelsFor(isa).matmul, info->type)) {
+        if (HasPackedKernel(KernelsFor(isa), info->type)) {
           Register({isa, info->type, true, n_rows});
         }
       }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <vector>
 
@@ -25,5 +26,15 @@ struct CacheLineAllocator {
 
 template <typename T>
 using AlignedVector = std::vector<T, CacheLineAllocator<T>>;
+
+/// Makes room for n values; never shrinks, so that a buffer grows only when it is asked for more
+/// than all times before.
+template <typename T>
+T* Reserve(AlignedVector<T>* buffer, int64_t n) {
+  if (buffer->size() < static_cast<size_t>(n)) {
+    buffer->resize(static_cast<size_t>(n));
+  }
+  return buffer->data();
+}
 
 }  // namespace facet

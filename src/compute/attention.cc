@@ -99,14 +99,6 @@ Workspace& OwnWorkspace() {
   return workspace;
 }
 
-template <typename T>
-T* Reserve(AlignedVector<T>* buffer, int64_t n) {
-  if (buffer->size() < static_cast<size_t>(n)) {
-    buffer->resize(static_cast<size_t>(n));
-  }
-  return buffer->data();
-}
-
 // Cuts the queries of `rows` and one KV head into blocks of nearly equal size, and packs them.
 std::span<QueryBlock> MakeBlocks(const Call& call, int kv_head, std::span<const AttentionRow> rows,
                                  float* q, QueryBlock* blocks) {

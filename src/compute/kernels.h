@@ -32,7 +32,8 @@ struct MatMulTask {
   const int32_t* sums;       ///< [n_rows, n_in / 32]: sum of each 32 values
   const int16_t* half_sums;  ///< [n_rows, n_in / 16]: sum of each 16 values
   float* y;                  ///< [n_rows, n_out]
-  std::byte* scratch;        ///< MatMulScratchBytes(n_in), for this thread alone
+  /// MatMulScratchBytes(n_in) from a multiple of 64 bytes on, for this thread alone
+  std::byte* scratch;
 };
 
 /// Room for 16 unpacked weight rows with their scales, aligned for any type, and as much for

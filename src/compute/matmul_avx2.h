@@ -97,8 +97,7 @@ struct Panel {
   typename Type::Side* sides;
 
   explicit Panel(const MatMulTask& task) {
-    const auto address = reinterpret_cast<uintptr_t>(task.scratch);
-    values = task.scratch + (64 - address % 64) % 64;
+    values = task.scratch;
     sides = reinterpret_cast<typename Type::Side*>(values + kRows * task.n_in);
   }
 };

@@ -20,7 +20,7 @@ namespace {
 
 template <typename Type>
 void MatMulPacked(const MatMulTask& task, int64_t begin, int64_t end) {
-  ActivationChunk chunk(task, AlignedScratch(task));
+  ActivationChunk chunk(task, task.scratch);
   const int64_t chunk_rows = ChunkRows(task.n_in);
   for (int64_t first = 0; first < task.n_rows; first += chunk_rows) {
     const int64_t n_left = task.n_rows - first;

@@ -97,8 +97,7 @@ inline void FloatDots(const std::byte* const* rows, const float* x, int64_t n_in
 
 template <typename Type>
 inline void WidenRows(const MatMulTask& task, const std::byte* (&rows)[kFloatRows]) {
-  const auto address = reinterpret_cast<uintptr_t>(task.scratch);
-  auto* floats = reinterpret_cast<float*>(task.scratch + (64 - address % 64) % 64);
+  auto* floats = reinterpret_cast<float*>(task.scratch);
   for (int i = 0; i < kFloatRows; ++i, floats += task.n_in) {
     int64_t k = 0;
     for (; k + 8 <= task.n_in; k += 8) {

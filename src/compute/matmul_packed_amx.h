@@ -204,7 +204,7 @@ template <typename Tiles, typename Type, int kN>
 void MultiplyChunk(const MatMulTask& task, int64_t first, int n, int64_t begin, int64_t end) {
   using Side = typename Type::Side;
   const int64_t n_blocks = task.n_in / kBlock;
-  std::byte* scratch = AlignedScratch(task);
+  std::byte* scratch = task.scratch;
   const Panel<Side> panel(scratch, n_blocks);
   std::byte* activations = scratch + n_blocks * Panel<Side>::kBlockBytes;
   const int n_tiles = (n + kN - 1) / kN;

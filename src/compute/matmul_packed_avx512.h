@@ -85,12 +85,6 @@ struct PackedGroup {
 
 // --- products ---
 
-inline __m512i Broadcast32(const std::byte* data) {
-  int word;
-  __builtin_memcpy(&word, data, sizeof(word));
-  return _mm512_set1_epi32(word);
-}
-
 inline float LoadFloat(const std::byte* data) {
   float value;
   __builtin_memcpy(&value, data, sizeof(value));
@@ -208,12 +202,6 @@ struct ActivationChunk {
     }
   }
 };
-
-// The scratch memory of a task, from a border of 64 bytes on.
-inline std::byte* AlignedScratch(const MatMulTask& task) {
-  const auto address = reinterpret_cast<uintptr_t>(task.scratch);
-  return task.scratch + (64 - address % 64) % 64;
-}
 
 }  // namespace
 }  // namespace facet

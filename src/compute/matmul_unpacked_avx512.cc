@@ -152,12 +152,6 @@ inline void FillPanel(const MatMulTask& task, int64_t out, int64_t end, PanelBlo
 
 // --- products ---
 
-inline __m512i Broadcast32(const void* data) {
-  int word;
-  __builtin_memcpy(&word, data, sizeof(word));
-  return _mm512_set1_epi32(word);
-}
-
 // The 16 outputs of rows [row, row + kN).
 template <typename Side, int kN>
 void MultiplyRows(const MatMulTask& task, const PanelBlock<Side>* panel, int64_t row, float* y,
@@ -204,8 +198,7 @@ void MatMulForm(const MatMulTask& task, int64_t begin, int64_t end) {
                                      __mmask16) = {
       MultiplyRows<Side, 1>, MultiplyRows<Side, 2>, MultiplyRows<Side, 3>, MultiplyRows<Side, 4>,
       MultiplyRows<Side, 5>, MultiplyRows<Side, 6>, MultiplyRows<Side, 7>, MultiplyRows<Side, 8>};
-  const auto address = reinterpret_cast<uintptr_t>(task.scratch);
-  auto* panel = reinterpret_cast<PanelBlock<Side>*>(task.scratch + (64 - address % 64) % 64);
+  auto* panel = reinterpret_cast<PanelBlock<Side>*>(task.scratch);
   const int64_t n_tiles = (task.n_rows + kTile - 1) / kTile;
   for (int64_t out = begin; out < end; out += kRows) {
     FillPanel(task, out, end, panel);

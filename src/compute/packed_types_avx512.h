@@ -32,6 +32,12 @@ inline __m512 FloatsOfBytes(const std::byte* data) {
   return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(Load128(data)));
 }
 
+inline __m512i Broadcast32(const void* data) {
+  int word;
+  __builtin_memcpy(&word, data, sizeof(word));
+  return _mm512_set1_epi32(word);
+}
+
 // --- codes ---
 
 // Words shifted to the left, or by a negative count to the right.

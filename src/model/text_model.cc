@@ -33,15 +33,6 @@ void DecodeColumns(const WeightMatrix& w, int64_t row, int64_t begin, int64_t n,
   std::copy_n(decoded.begin() + (begin - first_block * info.block_elements), n, out);
 }
 
-/// Makes room for n values; never shrinks, so that a step allocates only when it is larger than all
-/// before.
-float* Reserve(AlignedVector<float>* buffer, int64_t n) {
-  if (buffer->size() < static_cast<size_t>(n)) {
-    buffer->resize(static_cast<size_t>(n));
-  }
-  return buffer->data();
-}
-
 /// Moves row `from` of width n to place `to` <= `from`.
 template <typename Vector>
 void MoveRow(Vector* values, int64_t from, int64_t to, int64_t n) {
