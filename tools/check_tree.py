@@ -28,6 +28,7 @@ MAY_INCLUDE = {
     "net": ["base"],
     "chat": ["base", "text", "jinja"],
     "engine": ["base", "kv", "model/batch.h", "model/runner.h"],
+    "server": ["base", "text", "chat", "engine"],
     "app": None,  # everything
 }
 
@@ -36,6 +37,7 @@ TESTS_MAY_INCLUDE = {
     "quant": ["format"],
     "compute": ["quant"],
     "chat": ["format"],
+    "server": ["format", "model/runner.h", "model/batch.h", "kv"],
 }
 
 # Third-party headers: where each may stand, and in how many files of one folder (None: any number).
@@ -44,6 +46,7 @@ THIRD_PARTY = [
     (r"utf8proc\.h", r"src/(jinja|app)/\w+\.cc", 1, "one .cc of src/jinja and one of src/app"),
     (r"curl/", r"src/net/\w+\.cc", 1, "one .cc of src/net"),
     (r"openssl/", r"src/net/\w+\.cc", 1, "one .cc of src/net"),
+    (r"boost/", r"src/server/http\w*\.cc", None, "http*.cc of src/server"),
     (r"CLI/", r"src/app/\w+\.cc", 1, "one .cc of src/app"),
     (r"fmt/", r"(src|tests|fuzz|bench)/.*\.cc", None, ".cc files"),
     (r"(gtest|gmock)/", r"src/.*_test\.cc|src/\w+/((test|fake)_\w+\.(h|cc)|\w+_testing\.h)|tests/.*", None, "tests"),

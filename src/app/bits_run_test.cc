@@ -46,6 +46,12 @@ class HistoryRunner final : public Runner {
 
   [[nodiscard]] const RunnerInfo& info() const override { return info_; }
 
+  std::span<std::byte> block(KvGroup group, BlockId id) override {
+    auto& slots = group == KvGroup::kFull ? full_ : sliding_;
+    return std::as_writable_bytes(
+        std::span(slots).subspan(static_cast<size_t>(id) * kBlockPositions, kBlockPositions));
+  }
+
   Result<std::span<const float>> Run(const Batch& batch) override {
     for (const Row& row : batch.rows) {
       const SequenceBlocks& blocks = batch.sequences[static_cast<size_t>(row.sequence)];

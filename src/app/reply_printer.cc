@@ -114,6 +114,7 @@ std::string FinishNote(const Reply& reply, int n_context) {
       return "[interrupted]";
     case FinishReason::kEndToken:
     case FinishReason::kStopString:
+    case FinishReason::kQueueTimeout:
     case FinishReason::kError:
       break;
   }

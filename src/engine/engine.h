@@ -14,14 +14,32 @@
 
 namespace facet {
 
+/// What a step did, for metrics.
+struct StepReport {
+  int n_rows = 0;        ///< of the batch
+  int n_generating = 0;  ///< sequences with one row that wanted logits
+  int n_running = 0;     ///< sequences that hold blocks
+  int n_waiting = 0;
+  int n_preempted = 0;            ///< in this step
+  int n_sliding_blocks_held = 0;  ///< by sequences
+  int n_full_blocks_held = 0;
+  int n_sliding_blocks_cached = 0;  ///< by the prefix tree alone
+  int n_full_blocks_cached = 0;
+  double run_s = 0;  ///< in Runner::Run
+};
+
 struct EngineOptions {
-  int max_rows = 512;        ///< rows of one step: the prefill chunk
-  int max_rows_beside = 64;  ///< prefill rows of one step while others are generating
-  int max_sequences = 16;    ///< sequences that run at once; others wait
-  int max_queue = 1024;      ///< requests that wait; more are refused
+  int max_rows = 512;            ///< rows of one step: the prefill chunk
+  int max_rows_beside = 64;      ///< prefill rows of one step while others are generating
+  int max_sequences = 16;        ///< sequences that run at once; others wait
+  int max_queue = 1024;          ///< requests that wait; more are refused
+  double max_queue_s = 0;        ///< who waits longer ends with kQueueTimeout; 0: for ever
+  bool reuses_prefixes = false;  ///< keep keys and values of what was computed (kv/prefix_tree.h)
   /// Bytes a token adds to the text; for stop texts. Called on the engine thread; must outlive the
   /// engine.
   std::function<std::string_view(int32_t token)> token_bytes;  // not empty
+  /// Told of every step, on the engine thread; may be empty. Must not block.
+  std::function<void(const StepReport&)> on_step = {};
 };
 
 /// Submit and Cancel may be called from any thread.

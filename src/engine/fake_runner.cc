@@ -22,6 +22,12 @@ FakeRunner::FakeRunner(const RunnerInfo& info, Script script)
   resize(full_, info_.n_full_blocks);
 }
 
+std::span<std::byte> FakeRunner::block(KvGroup group, BlockId id) {
+  Pool& pool = group == KvGroup::kFull ? full_ : sliding_;
+  return std::as_writable_bytes(
+      std::span(pool.slots).subspan(static_cast<size_t>(id) * kBlockPositions, kBlockPositions));
+}
+
 void FakeRunner::Fault(std::string text) {
   if (faults_.size() < 20) {
     faults_.push_back(std::move(text));

@@ -27,6 +27,7 @@ class FakeRunner : public Runner {
 
   [[nodiscard]] const RunnerInfo& info() const override { return info_; }
   Result<std::span<const float>> Run(const Batch& batch) override;
+  std::span<std::byte> block(KvGroup group, BlockId id) override;
 
   /// Called before each batch; an Error makes Run return it.
   std::function<Status(const Batch& batch)> before_run;

@@ -17,6 +17,8 @@ std::string_view NameOf(FinishReason reason) {
       return "repetition";
     case FinishReason::kCancelled:
       return "cancelled";
+    case FinishReason::kQueueTimeout:
+      return "timeout";
     case FinishReason::kError:
       return "error";
   }

@@ -25,6 +25,14 @@ struct SamplingParams {
   uint64_t seed = 0;
 };
 
+/// Bounds what a reply thinks: the tokens between `open` and `close`.
+struct ThoughtLimit {
+  int32_t open = -1;         ///< token that begins a thought; -1: nothing is bounded
+  int32_t close = -1;        ///< token that ends it; drawn by force when the budget is spent
+  bool starts_open = false;  ///< the prompt ends inside a thought
+  int max_tokens = -1;  ///< of all thoughts of the reply, `open` and `close` not counted; -1: any
+};
+
 /// One generation. Checked by Engine before it is queued.
 struct Request {
   uint64_t id = 0;              ///< chosen by the caller, unique among running requests
@@ -35,6 +43,19 @@ struct Request {
   std::vector<int32_t> end_tokens;  ///< tokens that end the reply; their text is not part of it
   std::vector<int32_t> suppressed_tokens;  ///< never drawn
   bool stops_on_repetition = true;         ///< the guard against endless repetition
+  ThoughtLimit thought;
+  /// Log probabilities of the model itself (before penalties, temperature and filters) come with
+  /// each token, and of so many of the likeliest tokens; -1: none.
+  int n_top_logprobs = -1;
+  bool reuses_prefix = true;  ///< may use, and leave, keys and values in the prefix tree
+  std::string cache_salt;     ///< only requests of the same salt share a prefix
+};
+
+inline constexpr int kMaxTopLogprobs = 20;
+
+struct TokenLogprob {
+  int32_t token = -1;
+  float logprob = 0;  ///< natural logarithm
 };
 
 enum class FinishReason {
@@ -44,18 +65,23 @@ enum class FinishReason {
   kContext,     ///< the context is full
   kRepetition,  ///< the guard: the reply's end repeats itself
   kCancelled,
-  kError,  ///< Event::error says why
+  kQueueTimeout,  ///< it waited longer than EngineOptions::max_queue_s
+  kError,         ///< Event::error says why
 };
 std::string_view NameOf(FinishReason reason);  ///< "stop", "stop", "length", "length",
-                                               ///< "repetition", "cancelled", "error"
+                                               ///< "repetition", "cancelled", "timeout", "error"
 
 /// Counts and times of one request. Seconds are wall time on the engine's clock.
 struct RequestStats {
   int n_prompt = 0;
-  int n_generated = 0;   ///< tokens drawn, the end token included
-  double queue_s = 0;    ///< from submission to the first step
-  double prefill_s = 0;  ///< from then to the first token
-  double decode_s = 0;   ///< from the first token to the end
+  int n_cached = 0;   ///< of the prompt, taken from the prefix tree when it first ran
+  int n_thought = 0;  ///< of the generated, inside of thoughts (ThoughtLimit::open is set)
+  bool thought_was_cut = false;  ///< the budget of the thoughts was spent
+  int n_preempted = 0;           ///< times that it lost its blocks and was resumed
+  int n_generated = 0;           ///< tokens drawn, the end token included
+  double queue_s = 0;            ///< from submission to the first step
+  double prefill_s = 0;          ///< from then to the first token
+  double decode_s = 0;           ///< from the first token to the end
 };
 
 /// What the engine tells of a request, in order: any number of kToken, then exactly one kFinished.
@@ -66,6 +92,8 @@ struct Event {
   int32_t token = -1;  ///< kToken: the token; kFinished with kEndToken: the end token
   std::string bytes;  ///< kToken: what it adds to the text (may be part of a character; cut where a
                       ///< stop text begins)
+  TokenLogprob logprob = {};                      ///< kToken, where n_top_logprobs was not -1
+  std::vector<TokenLogprob> top_logprobs = {};    ///< likeliest first
   FinishReason reason = FinishReason::kEndToken;  ///< kFinished
   std::string error;                              ///< kFinished with kError
   RequestStats stats;                             ///< kFinished

@@ -9,6 +9,9 @@
 
 namespace facet {
 
+/// The layers that share one layout of keys and values, and a pool.
+enum class KvGroup { kSliding, kFull };
+
 using BlockId = int32_t;
 inline constexpr BlockId kNoBlock = -1;
 inline constexpr int kBlockPositions = 32;

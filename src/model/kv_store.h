@@ -27,6 +27,9 @@ class KvStore {
     return layouts_[static_cast<size_t>(layer)];
   }
   [[nodiscard]] std::byte* block(LayerKind group, BlockId id) const;
+  [[nodiscard]] size_t block_bytes(LayerKind group) const {
+    return (group == LayerKind::kFull ? full_ : sliding_).block_bytes;
+  }
 
  private:
   struct Pool {

@@ -22,6 +22,9 @@ class OwningRunner final : public Runner {
       : pool_(std::move(pool)), model_(std::move(model)) {}
   [[nodiscard]] const RunnerInfo& info() const override { return model_->info(); }
   Result<std::span<const float>> Run(const Batch& batch) override { return model_->Run(batch); }
+  std::span<std::byte> block(KvGroup group, BlockId id) override {
+    return model_->block(group, id);
+  }
 
  private:
   std::unique_ptr<ThreadPool> pool_;

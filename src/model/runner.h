@@ -3,9 +3,11 @@
 // tested with a scripted fake, without a model.
 #pragma once
 
+#include <cstddef>
 #include <span>
 
 #include "base/status.h"
+#include "kv/block_pool.h"
 #include "model/batch.h"
 
 namespace facet {
@@ -31,6 +33,10 @@ class Runner {
   /// function of that row's own history and nothing else. An Error means that the batch was refused
   /// whole and nothing of the sequences changed that matters.
   virtual Result<std::span<const float>> Run(const Batch& batch) = 0;
+
+  /// The memory of a block, kBlockPositions positions of all layers of the group: to be copied into
+  /// another block, or to a file and back. The format is the runner's own.
+  virtual std::span<std::byte> block(KvGroup group, BlockId id) = 0;
 };
 
 }  // namespace facet

@@ -35,6 +35,7 @@ class TextModel final : public Runner {
 
   [[nodiscard]] const RunnerInfo& info() const override { return info_; }
   Result<std::span<const float>> Run(const Batch& batch) override;
+  std::span<std::byte> block(KvGroup group, BlockId id) override;
 
   void SetTap(Tap tap) { tap_ = std::move(tap); }
 

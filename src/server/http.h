@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// HTTP/1.1 for a few thousand clients on one thread: limits, time-outs, streams of events, nothing
+// of what is said over it. The only files that see Boost.Beast are http*.cc.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+
+namespace facet {
+
+struct HttpOptions {
+  std::string host = "127.0.0.1";  ///< an address of this machine, or a name of one
+  uint16_t port = 8080;            ///< 0: any free one
+  size_t max_body_bytes = size_t{64} << 20;
+  size_t max_header_bytes = size_t{32} << 10;
+  size_t max_connections = 4096;  ///< more are told 503 and closed
+  double header_timeout_s = 15;   ///< from the first byte of a request to its headers' end
+  double body_timeout_s = 60;     ///< for the body to come
+  double idle_timeout_s = 75;     ///< between requests of a connection
+  double write_timeout_s = 30;    ///< without a byte taken by the client
+  size_t max_unsent_bytes = size_t{4} << 20;  ///< of one stream; a client that lags more is dropped
+  double heartbeat_s = 15;                    ///< a stream that is silent so long gets a comment
+};
+
+using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
+
+struct HttpRequest {
+  std::string method;
+  std::string path;     ///< percent-decoded, without the query
+  std::string query;    ///< as it came, without '?'
+  HttpHeaders headers;  ///< names in lower case
+  std::string body;
+  std::string peer;  ///< address and port of the client
+
+  /// The first value, or null. `name` in lower case.
+  [[nodiscard]] const std::string* Header(std::string_view name) const;
+};
+
+struct HttpResponse {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::string body;
+  HttpHeaders headers = {};
+};
+
+/// One request's way back. All functions may be called from any thread, in order: Respond once, or
+/// StartStream, Write any number of times, EndStream. What is said after the client has gone, or
+/// after the end, is dropped. Dropping the last reference without a word answers 500.
+class HttpExchange {
+ public:
+  virtual ~HttpExchange() = default;
+  virtual void Respond(HttpResponse response) = 0;
+  /// 200 with text/event-stream, chunked; heartbeats go on until EndStream.
+  virtual void StartStream(HttpHeaders headers) = 0;
+  virtual void Write(std::string bytes) = 0;
+  virtual void EndStream() = 0;
+  /// Called once, on the I/O thread or at once, if the client goes (or is dropped) before all that
+  /// was said has been sent. Not called otherwise.
+  virtual void SetOnClosed(std::function<void()> on_closed) = 0;
+};
+
+/// Called on the I/O thread; must not block. Pipelined requests never reach it: a connection has
+/// one exchange at a time.
+using HttpHandler =
+    std::function<void(HttpRequest request, std::shared_ptr<HttpExchange> exchange)>;
+
+/// What it refuses by itself (malformed or too large requests, time-outs, pipelining, too many
+/// connections) it answers with `make_error`.
+using HttpErrorBody = std::function<HttpResponse(int status, std::string_view message)>;
+
+class HttpServer {
+ public:
+  /// Binds and listens; a port in use, an address that is not of this machine and the like are
+  /// refused with the address.
+  static Result<std::unique_ptr<HttpServer>> Listen(HttpOptions options, HttpHandler handler,
+                                                    HttpErrorBody make_error);
+  virtual ~HttpServer() = default;
+
+  [[nodiscard]] virtual uint16_t port() const = 0;
+  /// Serves on the caller's thread until Stop has done its work.
+  virtual void Run() = 0;
+  /// From any thread or a signal's handler thread: no new connections, idle ones close, answers in
+  /// progress may end within `deadline_s`, then are cut. Again with a shorter deadline: at once.
+  virtual void Stop(double deadline_s) = 0;
+  [[nodiscard]] virtual size_t n_connections() const = 0;
+};
+
+}  // namespace facet
