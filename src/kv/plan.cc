@@ -11,6 +11,7 @@ namespace facet {
 namespace {
 
 constexpr int64_t kMaxBlocks = std::numeric_limits<BlockId>::max();
+constexpr int64_t kMaxCachedBlocks = int64_t{1} << 20;
 
 Status CheckAtLeast(const char* what, int64_t value, int64_t least) {
   if (value < least) {
@@ -48,6 +49,14 @@ int64_t SlidingBlocks(const KvPoolInput& input) {
   return std::min(whole, moving);
 }
 
+/// Of each group.
+int64_t CachedBlocks(const KvPoolInput& input) {
+  const int64_t pair_bytes =
+      input.full_bytes_per_block + (input.window > 0 ? input.sliding_bytes_per_block : 0);
+  // A model without keys and values to speak of needs no more than this either.
+  return pair_bytes == 0 ? 0 : std::min(input.cache_bytes / pair_bytes, kMaxCachedBlocks);
+}
+
 }  // namespace
 
 Result<KvPoolPlan> PlanKvPools(const KvPoolInput& input) {
@@ -55,13 +64,18 @@ Result<KvPoolPlan> PlanKvPools(const KvPoolInput& input) {
   FACET_RETURN_IF_ERROR(CheckAtLeast("sequences", input.n_sequences, 1));
   FACET_RETURN_IF_ERROR(CheckAtLeast("rows of a step", input.max_rows, 1));
   FACET_RETURN_IF_ERROR(CheckAtLeast("window", input.window, 0));
+  FACET_RETURN_IF_ERROR(CheckAtLeast("cache bytes", input.cache_bytes, 0));
   FACET_RETURN_IF_ERROR(CheckAtLeast("bytes of a sliding block", input.sliding_bytes_per_block, 0));
   FACET_RETURN_IF_ERROR(CheckAtLeast("bytes of a full block", input.full_bytes_per_block, 0));
+  const int64_t n_cached = CachedBlocks(input);
+  const int64_t n_cached_sliding = input.window > 0 ? n_cached : 0;
   KvPoolPlan plan;
-  FACET_ASSIGN(plan.sliding, PlanGroup("sliding", input.n_sliding_layers,
-                                       input.sliding_bytes_per_block, SlidingBlocks(input)));
-  FACET_ASSIGN(plan.full, PlanGroup("full", input.n_full_layers, input.full_bytes_per_block,
-                                    int64_t{input.n_sequences} * BlocksFor(input.n_context)));
+  FACET_ASSIGN(plan.sliding,
+               PlanGroup("sliding", input.n_sliding_layers, input.sliding_bytes_per_block,
+                         SlidingBlocks(input) + n_cached_sliding));
+  FACET_ASSIGN(plan.full,
+               PlanGroup("full", input.n_full_layers, input.full_bytes_per_block,
+                         int64_t{input.n_sequences} * BlocksFor(input.n_context) + n_cached));
   if (__builtin_add_overflow(plan.sliding.bytes, plan.full.bytes, &plan.bytes)) {
     return Refuse("KV plan", fmt::format("{} and {} bytes", plan.sliding.bytes, plan.full.bytes),
                   "a total below 2^63 bytes");

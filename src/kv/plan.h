@@ -49,15 +49,17 @@ struct KvPoolInput {
   int64_t sliding_bytes_per_block = 0;
   int n_full_layers = 0;
   int64_t full_bytes_per_block = 0;
-  int window = 0;       ///< 0: no sliding layers
-  int n_context = 0;    ///< positions of one sequence
-  int n_sequences = 1;  ///< at once
-  int max_rows = 512;   ///< of one step, all sequences together
+  int window = 0;           ///< 0: no sliding layers
+  int n_context = 0;        ///< positions of one sequence
+  int n_sequences = 1;      ///< at once
+  int max_rows = 512;       ///< of one step, all sequences together
+  int64_t cache_bytes = 0;  ///< for what no sequence uses any more (kv/prefix_tree.h)
 };
 
 /// Full group: the whole context of every sequence. Sliding group: of every sequence the window, a
 /// partial block at each end and one that its rows may begin, and once the rows of a step, which
-/// the sequences share; or the whole context where that is less. Refused where a count or the bytes
+/// the sequences share; or the whole context where that is less. The cache: as many blocks of both
+/// groups, since a position is found again only with both. Refused where a count or the bytes
 /// overflow, or a number makes no sense.
 Result<KvPoolPlan> PlanKvPools(const KvPoolInput& input);
 

@@ -131,5 +131,27 @@ TEST(KvPools, RefusesOverflowAndNonsense) {
             "KV plan: context -1, wanted at least 1");
 }
 
+TEST(KvPlan, TheCacheIsBlocksOfBothGroups) {
+  KvPoolInput input{.n_sliding_layers = 2,
+                    .sliding_bytes_per_block = 300,
+                    .n_full_layers = 1,
+                    .full_bytes_per_block = 100,
+                    .window = 64,
+                    .n_context = 320,
+                    .n_sequences = 1,
+                    .max_rows = 32};
+  const auto without = PlanKvPools(input);
+  input.cache_bytes = 4399;
+  const auto with = PlanKvPools(input);
+  ASSERT_TRUE(without.ok() && with.ok());
+  EXPECT_EQ(with->sliding.n_blocks, without->sliding.n_blocks + 10);
+  EXPECT_EQ(with->full.n_blocks, without->full.n_blocks + 10);
+  EXPECT_EQ(with->bytes, without->bytes + 4000);
+  input.window = 0;
+  EXPECT_EQ(PlanKvPools(input)->full.n_blocks, 10 + 43);
+  input.cache_bytes = -1;
+  EXPECT_EQ(PlanKvPools(input).error().Message(), "KV plan: cache bytes -1, wanted at least 0");
+}
+
 }  // namespace
 }  // namespace facet

@@ -22,6 +22,7 @@ Result<KvPoolPlan> PlanKv(const Config& config, const RunnerOptions& options) {
   input.n_context = n_context;
   input.n_sequences = options.n_sequences;
   input.max_rows = options.max_rows;
+  input.cache_bytes = options.cache_bytes;
   input.window = config.has_sliding_layers() ? config.sliding_window : 0;
   for (int l = 0; l < config.n_layers; ++l) {
     const LayerDesc& layer = config.layers[static_cast<size_t>(l)];

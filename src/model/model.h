@@ -19,9 +19,10 @@
 namespace facet {
 
 struct RunnerOptions {
-  int n_context = 0;    ///< positions of one sequence; 0: the model's own
-  int n_sequences = 1;  ///< sequences at full context that the KV memory must hold
-  int max_rows = 512;   ///< most rows of one batch
+  int n_context = 0;        ///< positions of one sequence; 0: the model's own
+  int n_sequences = 1;      ///< sequences at full context that the KV memory must hold
+  int max_rows = 512;       ///< most rows of one batch
+  int64_t cache_bytes = 0;  ///< of KV memory beside, for prefixes that are kept
   KvType kv_type = KvType::kF16;
   int n_threads = 0;       ///< 0: DefaultThreads()
   std::optional<Isa> isa;  ///< default: BestIsa()
