@@ -7,9 +7,9 @@
 #include <array>
 #include <utility>
 
-#include "app/cli_parser.h"
 #include "app/report.h"
 #include "base/file.h"
+#include "base/nearest.h"
 
 namespace facet {
 namespace {

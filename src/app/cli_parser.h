@@ -29,7 +29,4 @@ struct ParsedLine {
 /// none is given.
 Result<ParsedLine> ParseCommandLine(std::span<const std::string> arguments);
 
-/// Of `names` the one that is most like `text`, when it is like it at all; else empty.
-std::string_view Nearest(std::string_view text, std::span<const std::string_view> names);
-
 }  // namespace facet

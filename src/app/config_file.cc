@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "app/cli_parser.h"
+#include "base/nearest.h"
 #include "base/utf8.h"
 
 namespace facet {
