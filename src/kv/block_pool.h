@@ -26,14 +26,21 @@ class BlockPool {
   void AddRef(BlockId block);
   /// Gives one reference back; the block is free when none is left.
   void Release(BlockId block);
+  /// Says whether one of its references is that of a cache, which gives it back when it is asked
+  /// to. No longer so before that reference is released.
+  void SetCached(BlockId block, bool is_cached);
 
   [[nodiscard]] int n_blocks() const { return static_cast<int>(refs_.size()); }
   [[nodiscard]] int n_free() const { return static_cast<int>(free_.size()); }
   [[nodiscard]] int refs(BlockId block) const { return refs_[static_cast<size_t>(block)]; }
+  /// Blocks that nobody but a cache holds.
+  [[nodiscard]] int n_idle() const { return n_idle_; }
 
  private:
   std::vector<int32_t> refs_;
   std::vector<BlockId> free_;  // a stack
+  std::vector<bool> is_cached_;
+  int n_idle_ = 0;
 };
 
 }  // namespace facet

@@ -74,5 +74,30 @@ TEST(BlockPool, RandomOperationsAgreeWithAModel) {
   }
 }
 
+TEST(BlockPool, CountsBlocksThatOnlyACacheHolds) {
+  BlockPool pool(3);
+  const BlockId a = *pool.Allocate();
+  const BlockId b = *pool.Allocate();
+  pool.AddRef(a);
+  pool.SetCached(a, true);
+  EXPECT_EQ(pool.n_idle(), 0) << "another holds it too";
+  pool.SetCached(b, true);
+  EXPECT_EQ(pool.n_idle(), 1);
+  pool.Release(a);
+  EXPECT_EQ(pool.n_idle(), 2);
+  pool.AddRef(b);
+  pool.AddRef(b);
+  EXPECT_EQ(pool.n_idle(), 1);
+  pool.SetCached(b, false);
+  pool.Release(b);
+  pool.Release(b);
+  EXPECT_EQ(pool.n_idle(), 1);
+  EXPECT_DEATH(pool.Release(a), "is_cached");
+  pool.SetCached(a, false);
+  pool.Release(a);
+  EXPECT_EQ(pool.n_idle(), 0);
+  EXPECT_EQ(pool.n_free(), 2);
+}
+
 }  // namespace
 }  // namespace facet

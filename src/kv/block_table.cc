@@ -63,6 +63,21 @@ void BlockTable::Truncate(int n_positions) {
 
 void BlockTable::Clear() { Truncate(0); }
 
+void BlockTable::Share(std::span<const BlockId> blocks) {
+  FACET_CHECK(blocks_.empty());
+  const auto first =
+      std::find_if(blocks.begin(), blocks.end(), [](BlockId block) { return block != kNoBlock; });
+  std::for_each(first, blocks.end(), [this](BlockId block) { pool_->AddRef(block); });
+  blocks_.assign(blocks.begin(), blocks.end());
+  n_dropped_ = static_cast<int>(first - blocks.begin());
+}
+
+void BlockTable::Adopt(int index, BlockId block) {
+  FACET_CHECK(index >= n_dropped_ && index < static_cast<int>(blocks_.size()));
+  pool_->AddRef(block);
+  pool_->Release(std::exchange(blocks_[static_cast<size_t>(index)], block));
+}
+
 int BlockTable::n_held() const { return static_cast<int>(blocks_.size()) - n_dropped_; }
 
 }  // namespace facet

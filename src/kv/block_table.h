@@ -31,6 +31,12 @@ class BlockTable {
   void Truncate(int n_positions);
   void Clear();
 
+  /// Begins an empty table with blocks that others hold too, taking a reference on each. The first
+  /// ones may be kNoBlock: they count as dropped.
+  void Share(std::span<const BlockId> blocks);
+  /// Entry `index`, which is held, refers to `block` from now on; `block` holds the same numbers.
+  void Adopt(int index, BlockId block);
+
   [[nodiscard]] std::span<const BlockId> blocks() const { return blocks_; }
   [[nodiscard]] int n_held() const;
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 #include <set>
+#include <vector>
 
 #include "kv/plan.h"
 
@@ -64,6 +65,48 @@ TEST(BlockTable, MovingPassesTheReferencesOn) {
     EXPECT_EQ(pool.n_free(), 2);
   }
   EXPECT_EQ(pool.n_free(), 4);
+}
+
+TEST(BlockTable, SharedBlocksAreHeldByBoth) {
+  BlockPool pool(4);
+  BlockTable a(&pool);
+  ASSERT_TRUE(a.Grow(96));
+  const std::vector<BlockId> blocks = {kNoBlock, a.blocks()[1], a.blocks()[2]};
+  BlockTable b(&pool);
+  b.Share(blocks);
+  EXPECT_EQ(b.n_held(), 2);
+  EXPECT_EQ(pool.refs(a.blocks()[0]), 1);
+  EXPECT_EQ(pool.refs(a.blocks()[1]), 2);
+  b.DropBelow(64);
+  EXPECT_EQ(b.n_held(), 1);
+  EXPECT_EQ(pool.refs(a.blocks()[1]), 1);
+  a.Clear();
+  EXPECT_EQ(pool.n_free(), 3);
+  ASSERT_TRUE(b.Grow(128));
+  EXPECT_EQ(b.n_held(), 2);
+  b.Truncate(33);
+  EXPECT_EQ(b.n_held(), 0);
+  b.Clear();
+  b.Share({});
+  EXPECT_TRUE(b.blocks().empty());
+  EXPECT_EQ(pool.n_free(), 4);
+}
+
+TEST(BlockTable, AdoptionMovesTheReference) {
+  BlockPool pool(4);
+  BlockTable a(&pool);
+  BlockTable b(&pool);
+  ASSERT_TRUE(a.Grow(64));
+  ASSERT_TRUE(b.Grow(64));
+  const BlockId given_up = b.blocks()[1];
+  b.Adopt(1, a.blocks()[1]);
+  EXPECT_EQ(b.blocks()[1], a.blocks()[1]);
+  EXPECT_EQ(pool.refs(a.blocks()[1]), 2);
+  EXPECT_EQ(pool.refs(given_up), 0);
+  b.Adopt(1, a.blocks()[1]);
+  EXPECT_EQ(pool.refs(a.blocks()[1]), 2) << "the same block again changes nothing";
+  b.DropBelow(32);
+  EXPECT_DEATH(b.Adopt(0, a.blocks()[0]), "index >= n_dropped_");
 }
 
 /// The same table by brute force: for each block index, is it absent, dropped or held?
