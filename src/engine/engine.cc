@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <thread>
 #include <unordered_map>
@@ -35,6 +36,7 @@ struct Engine::State {
   struct Commands {
     std::vector<Submitted> submitted;
     std::unordered_set<uint64_t> cancelled;
+    std::vector<std::function<void()>> tasks;  ///< for the engine thread
     bool is_stopping = false;
   };
 
@@ -49,6 +51,8 @@ struct Engine::State {
   Commands TakeCommands();
   void CountWaiting();
   void Deliver(const std::vector<Event>& events);
+  /// Runs `task` on the engine thread and waits for its result.
+  Status Await(std::function<Status()> task);
 
   // Never changed after construction.
   const int max_queue;
@@ -72,12 +76,13 @@ Engine::State::Commands Engine::State::TakeCommands() {
   std::unique_lock lock(mutex);
   wake.wait(lock, [&] {
     return core.has_work() || commands.is_stopping || !commands.submitted.empty() ||
-           !commands.cancelled.empty();
+           !commands.cancelled.empty() || !commands.tasks.empty();
   });
   n_waiting += static_cast<int>(commands.submitted.size());
   Commands taken;
   std::swap(taken.submitted, commands.submitted);
   std::swap(taken.cancelled, commands.cancelled);
+  std::swap(taken.tasks, commands.tasks);
   taken.is_stopping = commands.is_stopping;
   return taken;
 }
@@ -96,6 +101,9 @@ void Engine::State::Run() {
     }
     for (const uint64_t id : taken.cancelled) {
       core.Cancel(id);
+    }
+    for (const auto& task : taken.tasks) {
+      task();
     }
     is_stopping = taken.is_stopping;
     if (is_stopping) {
@@ -129,6 +137,18 @@ void Engine::State::Deliver(const std::vector<Event>& events) {
     }
     sink(event);
   }
+}
+
+Status Engine::State::Await(std::function<Status()> task) {
+  // Shared: the engine's thread may still be about to leave it when the result is there.
+  const auto packaged = std::make_shared<std::packaged_task<Status()>>(std::move(task));
+  std::future<Status> result = packaged->get_future();
+  {
+    const std::lock_guard lock(mutex);
+    commands.tasks.emplace_back([packaged] { (*packaged)(); });
+  }
+  wake.notify_one();
+  return result.get();
 }
 
 Engine::Engine(std::unique_ptr<Runner> runner, EngineOptions options)

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "base/status.h"
@@ -59,6 +60,12 @@ class Engine {
   Status Submit(Request request, EventSink sink);
   /// The request ends within one step with kCancelled; unknown ids are ignored.
   void Cancel(uint64_t request_id);
+
+  /// Keeps the prefix tree in a file, or takes up the file of an earlier process; done between two
+  /// steps. `fingerprint` tells checkpoints apart (engine/prefix_file.h). Nothing where
+  /// EngineOptions::reuses_prefixes is not set.
+  Status SavePrefixes(const std::string& path, const std::string& fingerprint);
+  Status LoadPrefixes(const std::string& path, const std::string& fingerprint);
 
   /// The runner's, with n_context lowered to what a lone sequence can have of the blocks.
   [[nodiscard]] const RunnerInfo& info() const;

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "engine/request_check.h"
+#include "kv/plan.h"
 
 namespace facet {
 
@@ -36,6 +37,9 @@ EngineCore::EngineCore(Runner* runner, EngineOptions options, Clock clock)
       full_pool_(info_.n_full_blocks) {
   FACET_CHECK(options_.token_bytes != nullptr);
   info_.n_context = LargestContext(limits_, info_.n_context);
+  if (options_.reuses_prefixes) {
+    prefix_cache_.emplace(runner_, &sliding_pool_, &full_pool_, limits_.window);
+  }
 }
 
 Status EngineCore::Add(Request request, double submitted_s) {
@@ -71,6 +75,7 @@ void EngineCore::CancelAll() {
 }
 
 std::vector<Event> EngineCore::Step(const std::function<void()>& on_planned) {
+  EndOverdue();
   if (!entries_.empty()) {
     const StepPlan plan = Plan();
     if (on_planned) {
@@ -79,34 +84,148 @@ std::vector<Event> EngineCore::Step(const std::function<void()>& on_planned) {
     const Batch batch = MakeBatch(plan);
     ++counters_.n_steps;
     counters_.n_rows += static_cast<int64_t>(batch.rows.size());
-    Distribute(plan, runner_->Run(batch));
+    const double began_s = clock_();
+    const auto logits = runner_->Run(batch);
+    const double run_s = clock_() - began_s;
+    Distribute(plan, logits);
     RemoveFinished();
+    Report(plan, static_cast<int>(batch.rows.size()), run_s);
   }
   return std::exchange(events_, {});
 }
 
+/// Requests that have waited too long for their first step.
+void EngineCore::EndOverdue() {
+  if (options_.max_queue_s <= 0) {
+    return;
+  }
+  const double oldest_s = clock_() - options_.max_queue_s;
+  for (size_t n = static_cast<size_t>(n_running_); n < entries_.size(); ++n) {
+    Entry& entry = *entries_[n];
+    if (entry.started_s < 0 && entry.submitted_s < oldest_s) {
+      Finish(entry, {.reason = FinishReason::kQueueTimeout});
+    }
+  }
+  RemoveFinished();
+}
+
+/// The states of those that run and of those that might start.
+EngineCore::Outlook EngineCore::LookAhead() const {
+  Outlook outlook;
+  const size_t n_states = std::min(entries_.size(), static_cast<size_t>(limits_.max_sequences));
+  outlook.states.reserve(n_states);
+  for (size_t n = 0; n < n_states; ++n) {
+    SequenceState state = entries_[n]->sequence.state();
+    if (prefix_cache_ && n >= static_cast<size_t>(n_running_)) {
+      PrefixMatch match = prefix_cache_->Match(entries_[n]->sequence);
+      if (IsBeingComputed(n, match.n_positions, outlook)) {
+        break;
+      }
+      state.n_computed = match.n_positions;
+      outlook.matches.push_back(std::move(match));
+    }
+    outlook.states.push_back(state);
+  }
+  return outlook;
+}
+
+/// Whether an older sequence is about to compute more of this one's beginning than was found: then
+/// it pays to wait for it, a step or a few.
+bool EngineCore::IsBeingComputed(size_t index, int n_matched, const Outlook& outlook) const {
+  const Sequence& sequence = entries_[index]->sequence;
+  const auto tokens = sequence.tokens();
+  for (size_t n = 0; n < index; ++n) {
+    const Sequence& older = entries_[n]->sequence;
+    const SequenceState& state = outlook.states[n];
+    const bool is_related = sequence.request().reuses_prefix && older.request().reuses_prefix &&
+                            sequence.request().cache_salt == older.request().cache_salt;
+    if (!is_related || state.n_tokens - state.n_computed <= 1) {
+      continue;
+    }
+    const auto common = std::mismatch(tokens.begin(), tokens.end() - 1, older.tokens().begin(),
+                                      older.tokens().end());
+    // Only whole blocks are left while a prompt is computed.
+    const auto n_blocks = (common.first - tokens.begin()) / kBlockPositions;
+    if (n_blocks * kBlockPositions > std::max(n_matched, state.n_computed)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Plans the step and moves the blocks as planned.
 StepPlan EngineCore::Plan() {
-  std::vector<SequenceState> states;
-  states.reserve(entries_.size());
-  for (const auto& entry : entries_) {
-    states.push_back(entry->sequence.state());
-  }
-  StepPlan plan = PlanStep(states, n_running_, limits_);
+  Outlook outlook = LookAhead();
+  const int n_before = n_running_;
+  StepPlan plan = PlanStep(outlook.states, n_running_, limits_);
   for (int n = plan.n_running; n < plan.n_running + plan.n_preempted; ++n) {
-    entries_[static_cast<size_t>(n)]->sequence.Preempt();
+    Preempt(*entries_[static_cast<size_t>(n)]);
   }
   counters_.n_preempted += plan.n_preempted;
   n_running_ = plan.n_running;
+  Admit(n_before, plan, outlook.matches);
   const double now_s = clock_();
   for (const StepPlan::Rows& rows : plan.rows) {
     Entry& entry = *entries_[static_cast<size_t>(rows.sequence)];
+    const int n_positions = entry.sequence.state().n_computed + rows.n_rows;
+    for (const KvGroup group : {KvGroup::kSliding, KvGroup::kFull}) {
+      if (prefix_cache_ && (group == KvGroup::kFull || limits_.window > 0)) {
+        prefix_cache_->MakeRoom(group, entry.sequence.table(group).BlocksToGrow(n_positions));
+      }
+    }
     entry.sequence.Reserve(rows.n_rows);
     if (entry.started_s < 0) {
       entry.started_s = now_s;
     }
   }
   return plan;
+}
+
+void EngineCore::Preempt(Entry& entry) {
+  if (prefix_cache_) {
+    prefix_cache_->Leave(true, &entry.sequence);
+  }
+  entry.sequence.Preempt();
+  ++entry.n_preempted;
+}
+
+/// Those from `n_before` on run from this step on.
+void EngineCore::Admit(int n_before, const StepPlan& plan, std::vector<PrefixMatch>& matches) {
+  if (!prefix_cache_) {
+    return;
+  }
+  std::vector<PrefixCache::Newcomer> newcomers;
+  for (int n = n_before; n < plan.n_running; ++n) {
+    Entry& entry = *entries_[static_cast<size_t>(n)];
+    PrefixMatch& match = matches[static_cast<size_t>(n - n_before)];
+    if (entry.started_s < 0) {
+      entry.n_cached = match.n_positions;
+    }
+    newcomers.push_back({&entry.sequence, std::move(match)});
+  }
+  prefix_cache_->Resume(newcomers);
+}
+
+void EngineCore::Report(const StepPlan& plan, int n_rows, double run_s) {
+  if (!options_.on_step) {
+    return;
+  }
+  StepReport report;
+  report.n_rows = n_rows;
+  report.n_generating = n_drawing_;
+  report.n_running = n_running_;
+  report.n_waiting = n_waiting();
+  report.n_preempted = plan.n_preempted;
+  report.run_s = run_s;
+  if (prefix_cache_) {
+    report.n_sliding_blocks_cached = prefix_cache_->tree().n_evictable(KvGroup::kSliding);
+    report.n_full_blocks_cached = prefix_cache_->tree().n_evictable(KvGroup::kFull);
+  }
+  report.n_sliding_blocks_held =
+      sliding_pool_.n_blocks() - sliding_pool_.n_free() - report.n_sliding_blocks_cached;
+  report.n_full_blocks_held =
+      full_pool_.n_blocks() - full_pool_.n_free() - report.n_full_blocks_cached;
+  options_.on_step(report);
 }
 
 Batch EngineCore::MakeBatch(const StepPlan& plan) {
@@ -130,6 +249,7 @@ Batch EngineCore::MakeBatch(const StepPlan& plan) {
 void EngineCore::Distribute(const StepPlan& plan, const Result<std::span<const float>>& logits) {
   const auto n_vocab = static_cast<size_t>(info_.n_vocab);
   size_t n_drawn = 0;
+  n_drawing_ = 0;
   for (const StepPlan::Rows& rows : plan.rows) {
     Entry& entry = *entries_[static_cast<size_t>(rows.sequence)];
     if (!logits.ok()) {
@@ -137,9 +257,16 @@ void EngineCore::Distribute(const StepPlan& plan, const Result<std::span<const f
       continue;
     }
     entry.sequence.Advance(rows.n_rows);
+    const int n_computed = entry.sequence.state().n_computed;
+    if (prefix_cache_ &&
+        n_computed / kBlockPositions > (n_computed - rows.n_rows) / kBlockPositions) {
+      prefix_cache_->Leave(false, &entry.sequence);
+    }
+    entry.sequence.DropPassed();
     const SequenceState state = entry.sequence.state();
     if (state.n_computed == state.n_tokens) {
       FACET_CHECK((n_drawn + 1) * n_vocab <= logits->size());
+      ++n_drawing_;
       DrawToken(entry, logits->subspan(n_drawn++ * n_vocab, n_vocab));
     }
   }
@@ -164,14 +291,17 @@ void EngineCore::DrawToken(Entry& entry, std::span<const float> logits) {
   }
 }
 
-void EngineCore::Tell(const Entry& entry, std::vector<TextPiece>& pieces) {
+void EngineCore::Tell(Entry& entry, std::vector<TextPiece>& pieces) {
   for (TextPiece& piece : pieces) {
-    events_.push_back({.kind = Event::Kind::kToken,
-                       .request_id = entry.sequence.id(),
-                       .token = piece.token,
-                       .bytes = std::move(piece.bytes),
-                       .error = {},
-                       .stats = {}});
+    Event& event = events_.emplace_back();
+    event.request_id = entry.sequence.id();
+    event.token = piece.token;
+    event.bytes = std::move(piece.bytes);
+    if (entry.sequence.request().n_top_logprobs >= 0) {
+      TokenLogprobs logprobs = entry.sequence.TakeLogprobs();
+      event.logprob = logprobs.drawn;
+      event.top_logprobs = std::move(logprobs.top);
+    }
   }
 }
 
@@ -184,17 +314,24 @@ void EngineCore::Finish(Entry& entry, Ending ending) {
   const double now_s = clock_();
   const double started_s = entry.started_s < 0 ? now_s : entry.started_s;
   const double first_token_s = entry.first_token_s < 0 ? now_s : entry.first_token_s;
-  events_.push_back({.kind = Event::Kind::kFinished,
-                     .request_id = sequence.id(),
-                     .token = ending.token,
-                     .bytes = {},
-                     .reason = ending.reason,
-                     .error = std::move(ending.error),
-                     .stats = {.n_prompt = sequence.n_prompt(),
-                               .n_generated = sequence.n_generated(),
-                               .queue_s = started_s - entry.submitted_s,
-                               .prefill_s = first_token_s - started_s,
-                               .decode_s = now_s - first_token_s}});
+  Event& event = events_.emplace_back();
+  event.kind = Event::Kind::kFinished;
+  event.request_id = sequence.id();
+  event.token = ending.token;
+  event.reason = ending.reason;
+  event.error = std::move(ending.error);
+  event.stats = {.n_prompt = sequence.n_prompt(),
+                 .n_cached = entry.n_cached,
+                 .n_thought = sequence.n_thought(),
+                 .thought_was_cut = sequence.thought_was_cut(),
+                 .n_preempted = entry.n_preempted,
+                 .n_generated = sequence.n_generated(),
+                 .queue_s = started_s - entry.submitted_s,
+                 .prefill_s = first_token_s - started_s,
+                 .decode_s = now_s - first_token_s};
+  if (prefix_cache_) {
+    prefix_cache_->Leave(true, &sequence);
+  }
   entry.is_finished = true;
 }
 

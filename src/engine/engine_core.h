@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/prefix_cache.h"
 #include "engine/request.h"
 #include "engine/scheduler.h"
 #include "engine/sequence.h"
@@ -54,6 +56,8 @@ class EngineCore {
   [[nodiscard]] const BlockPool& sliding_pool() const { return sliding_pool_; }
   [[nodiscard]] const BlockPool& full_pool() const { return full_pool_; }
   [[nodiscard]] const EngineCounters& counters() const { return counters_; }
+  /// Null unless EngineOptions::reuses_prefixes.
+  [[nodiscard]] PrefixCache* prefix_cache() { return prefix_cache_ ? &*prefix_cache_ : nullptr; }
 
  private:
   struct Entry {
@@ -62,6 +66,8 @@ class EngineCore {
     double started_s;      ///< first step; below 0: none yet
     double first_token_s;  ///< below 0: none yet
     bool is_finished;
+    int n_cached = 0;
+    int n_preempted = 0;
   };
   struct Ending {
     FinishReason reason;
@@ -69,11 +75,23 @@ class EngineCore {
     std::string error = {};
   };
 
+  /// What a plan is made of.
+  struct Outlook {
+    std::vector<SequenceState> states;  ///< of the oldest entries; the others do not take part
+    std::vector<PrefixMatch> matches;   ///< of those that wait
+  };
+
   [[nodiscard]] SequenceLimits sequence_limits() const { return {info_.n_context, limits_.window}; }
+  void EndOverdue();
+  [[nodiscard]] Outlook LookAhead() const;
+  [[nodiscard]] bool IsBeingComputed(size_t index, int n_matched, const Outlook& outlook) const;
   StepPlan Plan();
+  void Preempt(Entry& entry);
+  void Admit(int n_before, const StepPlan& plan, std::vector<PrefixMatch>& matches);
+  void Report(const StepPlan& plan, int n_rows, double run_s);
   Batch MakeBatch(const StepPlan& plan);
   void Finish(Entry& entry, Ending ending);
-  void Tell(const Entry& entry, std::vector<TextPiece>& pieces);
+  void Tell(Entry& entry, std::vector<TextPiece>& pieces);
   void DrawToken(Entry& entry, std::span<const float> logits);
   void Distribute(const StepPlan& plan, const Result<std::span<const float>>& logits);
   void RemoveFinished();
@@ -85,8 +103,10 @@ class EngineCore {
   SchedulerLimits limits_;
   BlockPool sliding_pool_;
   BlockPool full_pool_;
+  std::optional<PrefixCache> prefix_cache_;
   std::vector<std::unique_ptr<Entry>> entries_;  ///< oldest first; the first n_running_ hold blocks
   int n_running_ = 0;
+  int n_drawing_ = 0;  ///< rows of the last step that a token was drawn from
   std::vector<Event> events_;
   EngineCounters counters_;
 };

@@ -8,122 +8,21 @@
 #include <map>
 #include <random>
 
-#include "engine/fake_runner.h"
+#include "engine/engine_core_testing.h"
 
 namespace facet {
 namespace {
 
-using testing::FakeRunner;
 using testing::HashLogits;
+using testing::Info;
+using testing::kVocab;
+using testing::Machine;
+using testing::MakeRequest;
+using testing::Options;
+using testing::RandomRequest;
+using testing::Reply;
 using testing::Say;
-
-constexpr int kVocab = 40;
-
-RunnerInfo Info(int n_context = 2000, int n_blocks = 200) {
-  return {.n_vocab = kVocab,
-          .n_context = n_context,
-          .sliding_window = 48,
-          .n_sliding_blocks = n_blocks,
-          .n_full_blocks = n_blocks};
-}
-
-/// Tokens 0-25 are letters, the others add nothing.
-std::string_view TokenBytes(int32_t token) {
-  static constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
-  return token < 26 ? kLetters.substr(static_cast<size_t>(token), 1) : std::string_view{};
-}
-
-EngineOptions Options() {
-  EngineOptions options;
-  options.max_rows = 64;
-  options.max_rows_beside = 16;
-  options.max_sequences = 8;
-  options.token_bytes = TokenBytes;
-  return options;
-}
-
-/// What became of a request.
-struct Reply {
-  std::vector<int32_t> tokens;
-  std::string text;
-  std::optional<Event> finished;
-
-  bool operator==(const Reply& other) const {
-    return tokens == other.tokens && text == other.text &&
-           finished->reason == other.finished->reason && finished->token == other.finished->token &&
-           finished->error == other.finished->error &&
-           finished->stats.n_prompt == other.finished->stats.n_prompt &&
-           finished->stats.n_generated == other.finished->stats.n_generated;
-  }
-};
-
-/// A core, its runner and a clock that a test moves: each batch takes a second.
-struct Machine {
-  explicit Machine(FakeRunner::Script script, const RunnerInfo& info = Info(),
-                   const EngineOptions& options = Options())
-      : runner(info, std::move(script)), core(&runner, options, [this] { return now_s; }) {
-    runner.before_run = [this](const Batch&) {
-      now_s += 1;
-      return Status();
-    };
-  }
-
-  void Add(const Request& request) {
-    const Status status = core.Add(request, now_s);
-    ASSERT_TRUE(status.ok()) << status.error().Message();
-  }
-
-  void Step() {
-    for (Event& event : core.Step()) {
-      Reply& reply = replies[event.request_id];
-      ASSERT_FALSE(reply.finished) << "an event after the end";
-      if (event.kind == Event::Kind::kFinished) {
-        reply.finished = event;
-      } else {
-        reply.tokens.push_back(event.token);
-        reply.text += event.bytes;
-      }
-    }
-  }
-
-  void StepUntilIdle() {
-    for (int step = 0; core.has_work(); ++step) {
-      ASSERT_LT(step, 200000) << "no end";
-      Step();
-    }
-    ExpectClean();
-  }
-
-  void ExpectClean() {
-    EXPECT_EQ(core.full_pool().n_free(), core.full_pool().n_blocks());
-    EXPECT_EQ(core.sliding_pool().n_free(), core.sliding_pool().n_blocks());
-    EXPECT_TRUE(runner.faults().empty()) << runner.faults().front();
-  }
-
-  double now_s = 0;
-  FakeRunner runner;
-  EngineCore core;
-  std::map<uint64_t, Reply> replies;
-};
-
-Request MakeRequest(uint64_t id, int n_prompt, int max_tokens) {
-  Request request;
-  request.id = id;
-  for (int n = 0; n < n_prompt; ++n) {
-    request.prompt.push_back(
-        static_cast<int32_t>((static_cast<uint64_t>(n) * 7 + id * 3) % kVocab));
-  }
-  request.max_tokens = max_tokens;
-  request.sampling.seed = id;
-  return request;
-}
-
-Reply Solo(const Request& request) {
-  Machine machine(HashLogits);
-  machine.Add(request);
-  machine.StepUntilIdle();
-  return machine.replies[request.id];
-}
+using testing::Solo;
 
 TEST(EngineCore, EveryEndOfAReply) {
   const auto play = [](const std::vector<int32_t>& reply,
@@ -360,31 +259,6 @@ TEST(EngineCore, TwelveParallelRequestsEqualTheirSoloRuns) {
   }
 }
 
-Request RandomRequest(uint64_t id, std::mt19937& random, int n_context) {
-  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
-  const int n_prompt = 1 + below(below(3) != 0 ? 20 : n_context - 1);
-  Request request = MakeRequest(id, n_prompt, below(3) == 0 ? -1 : 1 + below(150));
-  request.sampling.temperature = static_cast<float>(below(3)) * 0.7F;
-  request.sampling.top_k = below(3) * 10;
-  request.sampling.top_p = below(2) == 0 ? 1.0F : 0.8F;
-  request.sampling.min_p = below(2) == 0 ? 0.0F : 0.05F;
-  request.sampling.repetition_penalty = below(2) == 0 ? 1.0F : 1.3F;
-  request.sampling.presence_penalty = below(2) == 0 ? 0.0F : 0.4F;
-  if (below(3) == 0) {
-    request.sampling.logit_bias = {{below(kVocab), 3.0F}};
-  }
-  if (below(4) == 0) {
-    request.stop = {"ab", "q", "xyz"};
-  }
-  if (below(4) == 0) {
-    request.end_tokens = {30};
-  }
-  if (below(3) == 0) {
-    request.suppressed_tokens = {below(kVocab)};
-  }
-  return request;
-}
-
 /// Arrivals, lengths, pools, limits and cancels at random.
 void PlayRandomLoad(unsigned seed, int64_t& n_preempted) {
   std::mt19937 random(seed);
@@ -441,6 +315,100 @@ TEST(EngineCore, RandomLoadsEqualTheirSoloRuns) {
     PlayRandomLoad(seed, n_preempted);
   }
   EXPECT_GT(n_preempted, 50);
+}
+
+TEST(EngineCore, ThoughtsEndWhereTheirBudgetIsSpent) {
+  constexpr int32_t kOpen = 30;
+  constexpr int32_t kClose = 31;
+  const auto play = [&](const std::vector<int32_t>& reply, int budget, bool starts_open) {
+    Machine machine(Say(3, reply));
+    Request request = MakeRequest(1, 3, static_cast<int>(reply.size()));
+    request.sampling.temperature = 0;
+    request.thought = {
+        .open = kOpen, .close = kClose, .starts_open = starts_open, .max_tokens = budget};
+    machine.Add(request);
+    machine.StepUntilIdle();
+    return machine.replies[1];
+  };
+  const std::vector<int32_t> script = {kOpen, 0, 1, 2, kClose, 3, 4};
+  const Reply free = play(script, -1, false);
+  EXPECT_EQ(free.tokens, script);
+  EXPECT_EQ(free.finished->stats.n_thought, 3);
+  EXPECT_FALSE(free.finished->stats.thought_was_cut);
+  const Reply exact = play(script, 3, false);
+  EXPECT_EQ(exact.tokens, script) << "it ended by itself";
+  EXPECT_FALSE(exact.finished->stats.thought_was_cut);
+  const Reply cut = play(script, 2, false);
+  EXPECT_EQ(cut.tokens, (std::vector<int32_t>{kOpen, 0, 1, kClose, kClose, 3, 4}))
+      << "the script goes on as if nothing were";
+  EXPECT_EQ(cut.finished->stats.n_thought, 2);
+  EXPECT_TRUE(cut.finished->stats.thought_was_cut);
+  const Reply open = play({0, 1, 2, 3}, 1, true);
+  EXPECT_EQ(open.tokens, (std::vector<int32_t>{0, kClose, 2, 3}));
+  const Reply none = play({kOpen, 1, kOpen, 3}, 0, false);
+  EXPECT_EQ(none.tokens, (std::vector<int32_t>{kOpen, kClose, 0, 3})) << "no other thought begins";
+}
+
+TEST(EngineCore, LogprobsComeWithTheTokensThatAreReleased) {
+  Machine machine(Say(3, {0, 18, 19, 1, 2}));
+  Request request = MakeRequest(1, 3, 5);
+  request.sampling.temperature = 0;
+  request.stop = {"stop"};
+  request.n_top_logprobs = 2;
+  machine.Add(request);
+  std::vector<Event> events;
+  while (machine.core.has_work()) {
+    for (Event& event : machine.core.Step()) {
+      if (event.kind == Event::Kind::kToken) {
+        events.push_back(std::move(event));
+      }
+    }
+  }
+  ASSERT_EQ(events.size(), 5U);
+  for (const Event& event : events) {
+    EXPECT_EQ(event.logprob.token, event.token);
+    ASSERT_EQ(event.top_logprobs.size(), 2U);
+    EXPECT_EQ(event.top_logprobs[0].token, event.token);
+    EXPECT_NEAR(event.logprob.logprob, 0, 1e-6);
+    EXPECT_NEAR(event.top_logprobs[1].logprob, -20, 1e-4);
+  }
+}
+
+TEST(EngineCore, WhoWaitsTooLongIsTold) {
+  EngineOptions options = Options();
+  options.max_sequences = 1;
+  options.max_queue_s = 10;
+  Machine machine(HashLogits, Info(), options);
+  machine.Add(MakeRequest(1, 5, 30));
+  machine.Add(MakeRequest(2, 5, 30));
+  machine.now_s = 0.5;
+  while (!machine.replies[2].finished) {
+    machine.Step();
+  }
+  EXPECT_EQ(machine.replies[2].finished->reason, FinishReason::kQueueTimeout);
+  EXPECT_FALSE(machine.replies[1].finished) << "which has run for longer than that";
+  EXPECT_EQ(machine.replies[1].tokens.size(), 11U);
+  machine.StepUntilIdle();
+}
+
+TEST(EngineCore, EachStepIsReported) {
+  EngineOptions options = Options();
+  std::vector<StepReport> reports;
+  options.on_step = [&](const StepReport& report) { reports.push_back(report); };
+  Machine machine(HashLogits, Info(), options);
+  machine.Add(MakeRequest(1, 5, 3));
+  machine.Step();
+  machine.Add(MakeRequest(2, 40, 3));
+  machine.StepUntilIdle();
+  ASSERT_GE(reports.size(), 3U);
+  EXPECT_EQ(reports[0].n_rows, 5);
+  EXPECT_EQ(reports[0].n_generating, 1);
+  EXPECT_EQ(reports[0].n_full_blocks_held, 1);
+  EXPECT_EQ(reports[0].run_s, 1);
+  EXPECT_EQ(reports[1].n_rows, 17);
+  EXPECT_EQ(reports[1].n_running, 2);
+  EXPECT_EQ(reports.back().n_running, 0);
+  EXPECT_EQ(reports.back().n_full_blocks_held, 0);
 }
 
 TEST(EngineCore, OlderRequestsFinishFirst) {

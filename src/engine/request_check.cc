@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <span>
 
@@ -75,6 +76,18 @@ Status CheckStops(std::span<const std::string> stops) {
   return {};
 }
 
+Status CheckThought(const ThoughtLimit& thought, int n_vocab) {
+  if (thought.open < 0) {
+    return thought.max_tokens < 0 ? Status()
+                                  : Refuse("thinking budget", fmt::format("{}", thought.max_tokens),
+                                           "none: the vocabulary has no marks of thoughts");
+  }
+  FACET_RETURN_IF_ERROR(CheckTokens("thought", std::array{thought.open, thought.close}, n_vocab));
+  return thought.max_tokens >= -1 ? Status()
+                                  : Refuse("thinking budget", fmt::format("{}", thought.max_tokens),
+                                           "at least 0, or -1 for no limit");
+}
+
 }  // namespace
 
 Status CheckRequest(const Request& request, int n_vocab, int n_context) {
@@ -96,7 +109,17 @@ Status CheckRequest(const Request& request, int n_vocab, int n_context) {
   FACET_RETURN_IF_ERROR(CheckSampling(request.sampling, n_vocab));
   FACET_RETURN_IF_ERROR(CheckStops(request.stop));
   FACET_RETURN_IF_ERROR(CheckTokens("end_tokens", request.end_tokens, n_vocab));
-  return CheckTokens("suppressed_tokens", request.suppressed_tokens, n_vocab);
+  FACET_RETURN_IF_ERROR(CheckTokens("suppressed_tokens", request.suppressed_tokens, n_vocab));
+  FACET_RETURN_IF_ERROR(CheckThought(request.thought, n_vocab));
+  const int n_top_most = std::min(kMaxTopLogprobs, n_vocab);
+  if (request.n_top_logprobs < -1 || request.n_top_logprobs > n_top_most) {
+    return Refuse("top_logprobs", fmt::format("{}", request.n_top_logprobs),
+                  fmt::format("0 to {}", n_top_most));
+  }
+  return request.cache_salt.size() <= kMaxSaltBytes
+             ? Status()
+             : Refuse("cache_salt", fmt::format("{} bytes", request.cache_salt.size()),
+                      fmt::format("at most {}", kMaxSaltBytes));
 }
 
 }  // namespace facet

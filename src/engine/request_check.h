@@ -10,6 +10,7 @@ namespace facet {
 
 inline constexpr size_t kMaxStopTexts = 64;
 inline constexpr size_t kMaxStopBytes = 4096;
+inline constexpr size_t kMaxSaltBytes = 512;
 
 /// `n_context`: most positions of one sequence, prompt and reply together. The Error names the
 /// field, what it holds and what it may hold.

@@ -105,5 +105,30 @@ TEST(FinishReason, Names) {
   EXPECT_EQ(NameOf(FinishReason::kError), "error");
 }
 
+TEST(CheckRequest, ThoughtsLogprobsAndSalts) {
+  const auto message = [](const std::function<void(Request&)>& change) {
+    Request request;
+    request.prompt = {1};
+    change(request);
+    const Status status = CheckRequest(request, 10, 100);
+    return status.ok() ? std::string("fine") : status.error().Message();
+  };
+  EXPECT_EQ(message([](Request& r) { r.thought = {3, 4, true, 0}; }), "fine");
+  EXPECT_EQ(message([](Request& r) { r.thought.max_tokens = 5; }),
+            "thinking budget: 5, wanted none: the vocabulary has no marks of thoughts");
+  EXPECT_EQ(message([](Request& r) {
+              r.thought = {3, 10, true, 0};
+            }),
+            "thought[1]: token 10, wanted 0 to 9");
+  EXPECT_EQ(message([](Request& r) {
+              r.thought = {3, 4, true, -2};
+            }),
+            "thinking budget: -2, wanted at least 0, or -1 for no limit");
+  EXPECT_EQ(message([](Request& r) { r.n_top_logprobs = 10; }), "fine");
+  EXPECT_EQ(message([](Request& r) { r.n_top_logprobs = 11; }), "top_logprobs: 11, wanted 0 to 10");
+  EXPECT_EQ(message([](Request& r) { r.cache_salt = std::string(513, 'a'); }),
+            "cache_salt: 513 bytes, wanted at most 512");
+}
+
 }  // namespace
 }  // namespace facet

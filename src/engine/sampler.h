@@ -52,6 +52,9 @@ class Sampler {
   /// Counts a token of the reply for the penalties.
   void Accept(int32_t token);
 
+  /// From now on `token` is never drawn.
+  void Suppress(int32_t token) { suppressed_.push_back(token); }
+
   /// Probability of each token [n_vocab] that Draw would draw with; removed tokens have exactly 0.
   Result<std::vector<double>> Distribution(std::span<const float> logits);
 

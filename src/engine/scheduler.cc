@@ -28,6 +28,7 @@ struct BlockCounts {
     full -= other.full;
     return *this;
   }
+  friend BlockCounts operator+(BlockCounts a, const BlockCounts& b) { return a += b; }
   friend BlockCounts operator-(BlockCounts a, const BlockCounts& b) { return a -= b; }
   [[nodiscard]] bool FitsIn(const BlockCounts& other) const {
     return sliding <= other.sliding && full <= other.full;
@@ -47,12 +48,12 @@ class Planner {
   [[nodiscard]] BlockCounts Held(const SequenceState& sequence, int n_rows) const;
   [[nodiscard]] BlockCounts OneRow(const SequenceState& sequence) const;
   [[nodiscard]] BlockCounts Steady(const SequenceState& sequence) const;
-  [[nodiscard]] int RowsThatFit(const SequenceState& sequence, const BlockCounts& available) const;
+  [[nodiscard]] int RowsThatFit(const SequenceState& sequence, const BlockCounts& blocks) const;
   [[nodiscard]] int Want(const SequenceState& sequence) const;
   void PlanRunning(int index);
   void PreemptYoungest();
   void Admit();
-  void Take(int index, int n_rows);
+  void Take(int index, int n_rows, const BlockCounts& held);
 
   std::span<const SequenceState> sequences_;
   const SchedulerLimits& limits_;
@@ -104,14 +105,12 @@ BlockCounts Planner::Steady(const SequenceState& sequence) const {
           .full = n_blocks};
 }
 
-/// The most rows of `sequence` whose blocks are among those it holds and `available`; may be
-/// negative.
-int Planner::RowsThatFit(const SequenceState& sequence, const BlockCounts& available) const {
-  const BlockCounts held = Held(sequence, 0);
-  int64_t n_blocks = int64_t{held.full} + available.full;
+/// The most rows of `sequence` when it may hold `blocks` in all; may be negative.
+int Planner::RowsThatFit(const SequenceState& sequence, const BlockCounts& blocks) const {
+  int64_t n_blocks = blocks.full;
   if (limits_.window > 0) {
     const int n_left = FirstVisible(sequence.n_computed, limits_.window) / kBlockPositions;
-    n_blocks = std::min(n_blocks, int64_t{n_left} + held.sliding + available.sliding);
+    n_blocks = std::min(n_blocks, int64_t{n_left} + blocks.sliding);
   }
   const int64_t n_rows = n_blocks * kBlockPositions - sequence.n_computed;
   return static_cast<int>(std::min(n_rows, int64_t{std::numeric_limits<int>::max()}));
@@ -122,9 +121,10 @@ int Planner::Want(const SequenceState& sequence) const {
                             : std::min(sequence.n_tokens - sequence.n_computed, n_prefill_left_);
 }
 
-void Planner::Take(int index, int n_rows) {
+/// `held`: what the sequence has of the blocks already.
+void Planner::Take(int index, int n_rows, const BlockCounts& held) {
   const SequenceState& sequence = At(index);
-  free_ -= Held(sequence, n_rows) - Held(sequence, 0);
+  free_ -= Held(sequence, n_rows) - held;
   FACET_CHECK(free_.sliding >= 0 && free_.full >= 0);
   if (!IsOneRow(sequence)) {
     n_prefill_left_ -= n_rows;
@@ -148,16 +148,17 @@ void Planner::PlanRunning(int index) {
   if (n_wanted <= 0) {
     return;
   }
-  int n_rows = std::min(n_wanted, RowsThatFit(sequence, free_ - set_aside_));
+  const BlockCounts held = Held(sequence, 0);
+  int n_rows = std::min(n_wanted, RowsThatFit(sequence, held + free_ - set_aside_));
   if (n_rows < 1) {
-    n_rows = std::min(1, RowsThatFit(sequence, free_));
+    n_rows = std::min(1, RowsThatFit(sequence, held + free_));
   }
   while (n_rows < 1 && plan_.n_running > index + 1) {
     PreemptYoungest();
-    n_rows = std::min(1, RowsThatFit(sequence, free_));
+    n_rows = std::min(1, RowsThatFit(sequence, held + free_));
   }
   if (n_rows >= 1) {
-    Take(index, n_rows);
+    Take(index, n_rows, held);
   }
   // Else it is the youngest itself: it keeps what it has until an older one needs it.
 }
@@ -173,10 +174,9 @@ void Planner::Admit() {
   while (plan_.n_running < n_sequences && plan_.n_running < limits_.max_sequences) {
     const int index = plan_.n_running;
     const SequenceState& sequence = At(index);
-    FACET_CHECK(sequence.n_computed == 0);
     const bool fits = Steady(sequence).FitsIn(room) || index == 0;
     // A newcomer's only row counts as prefill here, since no row was kept for it.
-    const int n_wanted = std::min(sequence.n_tokens, n_prefill_left_);
+    const int n_wanted = std::min(sequence.n_tokens - sequence.n_computed, n_prefill_left_);
     const int n_rows = std::min(n_wanted, RowsThatFit(sequence, free_));
     if (!fits || n_rows < 1) {
       return;
@@ -184,7 +184,7 @@ void Planner::Admit() {
     room -= Steady(sequence);
     ++plan_.n_running;
     n_prefill_left_ -= IsOneRow(sequence) ? 1 : 0;
-    Take(index, n_rows);
+    Take(index, n_rows, {});
   }
 }
 

@@ -23,9 +23,11 @@ struct SchedulerLimits {
 
 /// A sequence as the scheduler sees it.
 struct SequenceState {
-  int n_tokens = 0;    ///< known; all of them must be computed before the next can be drawn
-  int n_computed = 0;  ///< positions with K/V; less than n_tokens
-  int n_most = 0;      ///< n_tokens will never be more
+  int n_tokens = 0;  ///< known; all of them must be computed before the next can be drawn
+  /// Positions with K/V; less than n_tokens. Of one that waits: those it would start with, from
+  /// blocks of the prefix tree, which count as its own from then on.
+  int n_computed = 0;
+  int n_most = 0;  ///< n_tokens will never be more
 };
 
 struct StepPlan {

@@ -73,6 +73,18 @@ TEST(Scheduler, ANewcomerWaitsUntilItsWholePromptFitsBesideTheOthers) {
   EXPECT_EQ(Plan({{320, 0, 320}}, 0, limits), "0:100 run 1") << "a lone one always";
 }
 
+TEST(Scheduler, WhatANewcomerTakesUpFromOthersCountsAsItsOwn) {
+  SchedulerLimits limits = Roomy();
+  EXPECT_EQ(Plan({{33, 32, 300}, {192, 190, 300}}, 1, limits), "0:1 1:2 run 2");
+  EXPECT_EQ(Plan({{33, 32, 300}, {192, 191, 300}}, 1, limits), "0:1 1:1 run 2");
+  limits.n_full_blocks = 7;
+  EXPECT_EQ(Plan({{33, 32, 300}, {192, 190, 192}}, 1, limits), "0:1 run 1")
+      << "2 and 6 are too many";
+  limits.n_full_blocks = 9;
+  EXPECT_EQ(Plan({{33, 32, 300}, {192, 190, 192}}, 1, limits), "0:1 1:2 run 2");
+  EXPECT_EQ(Plan({{288, 250, 288}}, 0, limits), "0:38 run 1");
+}
+
 TEST(Scheduler, TheYoungestGivesItsBlocksBack) {
   SchedulerLimits limits = Roomy();
   limits.n_full_blocks = 4;
@@ -127,6 +139,10 @@ TEST(Scheduler, RandomLoadsFinishInsideTheirLimits) {
         sequences.push_back({n_prompt, 0, n_prompt + 1 + below(n_context - n_prompt)});
         --n_to_come;
       }
+      for (size_t index = static_cast<size_t>(n_running); index < sequences.size(); ++index) {
+        // A beginning of it was found computed, or not (any more).
+        sequences[index].n_computed = below(2) == 0 ? 0 : below(sequences[index].n_tokens);
+      }
       const StepPlan plan = PlanStep(sequences, n_running, limits);
       for (int n = 0; n < plan.n_preempted; ++n) {
         sequences[static_cast<size_t>(plan.n_running + n)].n_computed = 0;
@@ -146,6 +162,9 @@ TEST(Scheduler, RandomLoadsFinishInsideTheirLimits) {
       int n_sliding = 0;
       for (size_t index = 0; index < sequences.size(); ++index) {
         SequenceState& sequence = sequences[index];
+        if (static_cast<int>(index) >= plan.n_running) {
+          continue;
+        }
         const int n_after = sequence.n_computed + n_rows[index];
         n_full += BlocksFor(n_after);
         n_sliding +=

@@ -17,7 +17,8 @@ Sequence::Sequence(Request request, const SequenceLimits& limits, BlockPool* sli
       sliding_(sliding),
       full_(full),
       sampler_(request_.sampling, request_.suppressed_tokens, request_.prompt),
-      stop_matcher_(request_.stop) {}
+      stop_matcher_(request_.stop),
+      is_thinking_(request_.thought.starts_open) {}
 
 std::span<const int32_t> Sequence::reply() const {
   return std::span(tokens_).subspan(request_.prompt.size());
@@ -39,7 +40,13 @@ void Sequence::Reserve(int n_rows) {
 void Sequence::Advance(int n_rows) {
   n_computed_ += n_rows;
   FACET_CHECK(n_computed_ <= static_cast<int>(tokens_.size()));
-  sliding_.DropBelow(FirstVisible(n_computed_, limits_.window));
+}
+
+void Sequence::DropPassed() { sliding_.DropBelow(FirstVisible(n_computed_, limits_.window)); }
+
+void Sequence::Resume(int n_positions) {
+  FACET_CHECK(n_computed_ == 0 && n_positions < static_cast<int>(tokens_.size()));
+  n_computed_ = n_positions;
 }
 
 void Sequence::Preempt() {
@@ -49,7 +56,38 @@ void Sequence::Preempt() {
 }
 
 Result<int32_t> Sequence::Draw(std::span<const float> logits) {
-  return sampler_.Draw(logits, static_cast<int>(tokens_.size()));
+  // Drawn also where the token is forced: broken logits are found all the same.
+  Result<int32_t> token = sampler_.Draw(logits, static_cast<int>(tokens_.size()));
+  if (!token.ok()) {
+    return token;
+  }
+  const ThoughtLimit& thought = request_.thought;
+  if (is_thinking_ && thought.max_tokens >= 0 && n_thought_ >= thought.max_tokens) {
+    thought_was_cut_ = thought_was_cut_ || *token != thought.close;
+    sampler_.Suppress(thought.open);
+    token = thought.close;
+  }
+  if (request_.n_top_logprobs >= 0) {
+    logprobs_.push_back(ComputeLogprobs(logits, *token, request_.n_top_logprobs));
+  }
+  return token;
+}
+
+TokenLogprobs Sequence::TakeLogprobs() {
+  FACET_CHECK(!logprobs_.empty());
+  TokenLogprobs taken = std::move(logprobs_.front());
+  logprobs_.pop_front();
+  return taken;
+}
+
+void Sequence::CountThought(int32_t token) {
+  if (token == request_.thought.open) {
+    is_thinking_ = true;
+  } else if (token == request_.thought.close) {
+    is_thinking_ = false;
+  } else if (is_thinking_) {
+    ++n_thought_;
+  }
 }
 
 std::optional<FinishReason> Sequence::LimitReached() {
@@ -69,6 +107,7 @@ std::optional<FinishReason> Sequence::Accept(int32_t token, std::string_view byt
                                              std::vector<TextPiece>& released) {
   tokens_.push_back(token);
   sampler_.Accept(token);
+  CountThought(token);
   const auto& ends = request_.end_tokens;
   if (std::find(ends.begin(), ends.end(), token) != ends.end()) {
     stop_matcher_.Flush(released);

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
+#include "engine/logprobs.h"
 #include "engine/repetition_guard.h"
 #include "engine/request.h"
 #include "engine/sampler.h"
@@ -38,18 +40,31 @@ class Sequence {
   [[nodiscard]] int n_prompt() const { return static_cast<int>(request_.prompt.size()); }
   [[nodiscard]] int n_generated() const { return static_cast<int>(tokens_.size()) - n_prompt(); }
   [[nodiscard]] SequenceState state() const;
+  [[nodiscard]] const Request& request() const { return request_; }
+  [[nodiscard]] int n_thought() const { return n_thought_; }
+  [[nodiscard]] bool thought_was_cut() const { return thought_was_cut_; }
+
+  /// It begins with `n_positions` that were computed for others, whose blocks the caller puts into
+  /// the tables; it has none of its own yet.
+  void Resume(int n_positions);
+  [[nodiscard]] BlockTable& table(KvGroup group) {
+    return group == KvGroup::kFull ? full_ : sliding_;
+  }
 
   /// Takes blocks for the next `n_rows` positions. The plan made sure that they are there.
   void Reserve(int n_rows);
-  /// The reserved positions have K/V now; blocks that the window has left are given back.
+  /// The reserved positions have K/V now.
   void Advance(int n_rows);
+  /// Gives back blocks that the window has left.
+  void DropPassed();
   /// Gives all blocks back; everything is computed again when it is resumed.
   void Preempt();
   [[nodiscard]] SequenceBlocks blocks() const { return {sliding_.blocks(), full_.blocks()}; }
-  [[nodiscard]] int n_blocks() const { return sliding_.n_held() + full_.n_held(); }
 
   /// The token after the last one. An Error concerns this sequence alone.
   Result<int32_t> Draw(std::span<const float> logits);
+  /// The log probabilities of the next token that is released (n_top_logprobs was not -1).
+  TokenLogprobs TakeLogprobs();
   /// Appends a drawn token, `bytes` being what it adds to the text; tokens that may be told go to
   /// `released`. The reason when the reply ends with it; then all that belongs to the text has been
   /// released.
@@ -60,6 +75,7 @@ class Sequence {
 
  private:
   [[nodiscard]] std::optional<FinishReason> LimitReached();
+  void CountThought(int32_t token);
 
   Request request_;
   std::vector<int32_t> tokens_;  ///< prompt and reply
@@ -70,6 +86,10 @@ class Sequence {
   Sampler sampler_;
   StopMatcher stop_matcher_;
   RepetitionGuard guard_;
+  std::deque<TokenLogprobs> logprobs_;  ///< of drawn tokens that have not been released
+  bool is_thinking_;
+  int n_thought_ = 0;
+  bool thought_was_cut_ = false;
 };
 
 }  // namespace facet

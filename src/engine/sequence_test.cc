@@ -89,9 +89,12 @@ TEST_F(SequenceTest, BlocksFollowTheWindowAndComeBack) {
     Sequence sequence = Make(request_);
     sequence.Reserve(150);
     EXPECT_EQ(sequence.blocks().full.size(), 5U);
-    EXPECT_EQ(sequence.n_blocks(), 10);
-    sequence.Advance(150);  // the next row, at 150, sees 111 and later: three blocks are done with
-    EXPECT_EQ(sequence.n_blocks(), 5 + 2);
+    EXPECT_EQ(sequence.table(KvGroup::kSliding).n_held(), 5);
+    EXPECT_EQ(sequence.table(KvGroup::kFull).n_held(), 5);
+    sequence.Advance(150);
+    sequence.DropPassed();  // the next row, at 150, sees 111 and later: three blocks are done with
+    EXPECT_EQ(sequence.table(KvGroup::kSliding).n_held(), 2);
+    EXPECT_EQ(sequence.table(KvGroup::kFull).n_held(), 5);
     EXPECT_EQ(sequence.blocks().sliding[2], kNoBlock);
     EXPECT_NE(sequence.blocks().sliding[3], kNoBlock);
     sequence.Preempt();

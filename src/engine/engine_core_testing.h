@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// An EngineCore over the scripted runner, and requests for it: what the tests of the core share.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "engine/engine_core.h"
+#include "engine/fake_runner.h"
+
+namespace facet::testing {
+
+inline constexpr int kVocab = 40;
+
+inline RunnerInfo Info(int n_context = 2000, int n_blocks = 200) {
+  return {.n_vocab = kVocab,
+          .n_context = n_context,
+          .sliding_window = 48,
+          .n_sliding_blocks = n_blocks,
+          .n_full_blocks = n_blocks};
+}
+
+/// Tokens 0-25 are letters, the others add nothing.
+inline std::string_view TokenBytes(int32_t token) {
+  static constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
+  return token < 26 ? kLetters.substr(static_cast<size_t>(token), 1) : std::string_view{};
+}
+
+inline EngineOptions Options() {
+  EngineOptions options;
+  options.max_rows = 64;
+  options.max_rows_beside = 16;
+  options.max_sequences = 8;
+  options.token_bytes = TokenBytes;
+  return options;
+}
+
+/// What became of a request.
+struct Reply {
+  std::vector<int32_t> tokens;
+  std::string text;
+  std::optional<Event> finished;
+
+  bool operator==(const Reply& other) const {
+    return tokens == other.tokens && text == other.text &&
+           finished->reason == other.finished->reason && finished->token == other.finished->token &&
+           finished->error == other.finished->error &&
+           finished->stats.n_prompt == other.finished->stats.n_prompt &&
+           finished->stats.n_generated == other.finished->stats.n_generated;
+  }
+};
+
+/// A core, its runner and a clock that a test moves: each batch takes a second.
+struct Machine {
+  explicit Machine(FakeRunner::Script script, const RunnerInfo& info = Info(),
+                   const EngineOptions& options = Options())
+      : runner(info, std::move(script)), core(&runner, options, [this] { return now_s; }) {
+    runner.before_run = [this](const Batch&) {
+      now_s += 1;
+      return Status();
+    };
+  }
+
+  void Add(const Request& request) {
+    const Status status = core.Add(request, now_s);
+    ASSERT_TRUE(status.ok()) << status.error().Message();
+  }
+
+  void Step() {
+    for (Event& event : core.Step()) {
+      Reply& reply = replies[event.request_id];
+      ASSERT_FALSE(reply.finished) << "an event after the end";
+      if (event.kind == Event::Kind::kFinished) {
+        reply.finished = event;
+      } else {
+        reply.tokens.push_back(event.token);
+        reply.text += event.bytes;
+      }
+    }
+  }
+
+  void StepUntilIdle() {
+    for (int step = 0; core.has_work(); ++step) {
+      ASSERT_LT(step, 200000) << "no end";
+      Step();
+    }
+    ExpectClean();
+  }
+
+  void ExpectClean() {
+    if (core.prefix_cache() != nullptr) {
+      core.prefix_cache()->tree().Clear();
+    }
+    EXPECT_EQ(core.full_pool().n_free(), core.full_pool().n_blocks());
+    EXPECT_EQ(core.sliding_pool().n_free(), core.sliding_pool().n_blocks());
+    EXPECT_TRUE(runner.faults().empty()) << runner.faults().front();
+  }
+
+  double now_s = 0;
+  FakeRunner runner;
+  EngineCore core;
+  std::map<uint64_t, Reply> replies;
+};
+
+inline Request MakeRequest(uint64_t id, int n_prompt, int max_tokens) {
+  Request request;
+  request.id = id;
+  for (int n = 0; n < n_prompt; ++n) {
+    request.prompt.push_back(
+        static_cast<int32_t>((static_cast<uint64_t>(n) * 7 + id * 3) % kVocab));
+  }
+  request.max_tokens = max_tokens;
+  request.sampling.seed = id;
+  return request;
+}
+
+inline Reply Solo(const Request& request) {
+  Machine machine(HashLogits);
+  machine.Add(request);
+  machine.StepUntilIdle();
+  return machine.replies[request.id];
+}
+
+inline Request RandomRequest(uint64_t id, std::mt19937& random, int n_context) {
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  const int n_prompt = 1 + below(below(3) != 0 ? 20 : n_context - 1);
+  Request request = MakeRequest(id, n_prompt, below(3) == 0 ? -1 : 1 + below(150));
+  request.sampling.temperature = static_cast<float>(below(3)) * 0.7F;
+  request.sampling.top_k = below(3) * 10;
+  request.sampling.top_p = below(2) == 0 ? 1.0F : 0.8F;
+  request.sampling.min_p = below(2) == 0 ? 0.0F : 0.05F;
+  request.sampling.repetition_penalty = below(2) == 0 ? 1.0F : 1.3F;
+  request.sampling.presence_penalty = below(2) == 0 ? 0.0F : 0.4F;
+  if (below(3) == 0) {
+    request.sampling.logit_bias = {{below(kVocab), 3.0F}};
+  }
+  if (below(4) == 0) {
+    request.stop = {"ab", "q", "xyz"};
+  }
+  if (below(4) == 0) {
+    request.end_tokens = {30};
+  }
+  if (below(3) == 0) {
+    request.suppressed_tokens = {below(kVocab)};
+  }
+  return request;
+}
+
+}  // namespace facet::testing
