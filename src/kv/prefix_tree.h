@@ -43,7 +43,8 @@ struct PrefixRecord {
   BlockId full = kNoBlock;
 };
 
-/// Holds one reference on each block in it. Not for several threads. The pools must outlive it.
+/// Holds one reference on each block in it, and is the only cache of its pools. Not for several
+/// threads. The pools must outlive it.
 class PrefixTree {
  public:
   /// `window`: of the sliding layers; 0: there are none, and no sliding blocks are taken or given.
@@ -52,20 +53,23 @@ class PrefixTree {
   PrefixTree(const PrefixTree&) = delete;
   PrefixTree& operator=(const PrefixTree&) = delete;
 
-  /// The longest resumable beginning of `units`, at most `max_positions` long. May end anywhere in
+  /// The longest resumable beginning of `units`, at most `max_positions` long. Time is linear in
+  /// its length. May end anywhere in
   /// a block, whose first positions are those asked for then. Scopes with different salts never see
   /// each other. Does not count as a use.
   [[nodiscard]] PrefixMatch Match(std::string_view salt, std::span<const PrefixUnit> units,
                                   int max_positions) const;
 
   /// Leaves what a sequence has computed, units.size() positions, of which its tables hold the
-  /// blocks (of sliding, those not dropped). Where the tree has a node's block already, the table
+  /// blocks (of sliding, those not dropped). Where the tree has a whole block already, the table
   /// gives its own back and refers to the tree's, which holds the same numbers. Whole blocks only,
-  /// except that the last one may be partial when `with_partial`. Counts as a use.
+  /// except that the last one may be partial when `with_partial`; the sequence may go on writing
+  /// into the rest of it. Counts as a use of the full blocks and of the sliding ones in the table.
   void Insert(std::string_view salt, std::span<const PrefixUnit> units, bool with_partial,
               BlockTable* sliding, BlockTable* full);
 
-  /// Marks what a match of these units needs as just used.
+  /// Marks what a match of these units needs as just used: all full blocks, and of sliding ones
+  /// those that going on after `n_positions` sees. The deeper ones among these count as newer.
   void Touch(std::string_view salt, std::span<const PrefixUnit> units, int n_positions);
 
   /// Makes at least `n_blocks` of the group's pool free, evicting what was not used for the longest
@@ -76,7 +80,7 @@ class PrefixTree {
   /// Forgets everything that no sequence uses.
   void Clear();
 
-  /// Blocks that MakeRoom could free.
+  /// Blocks that MakeRoom could free. O(1).
   [[nodiscard]] int n_evictable(KvGroup group) const;
   /// Blocks in the tree.
   [[nodiscard]] int n_blocks(KvGroup group) const;
