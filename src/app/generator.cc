@@ -46,6 +46,7 @@ Result<Generator> Generator::Create(const LoadedModel& model, const RunnerOption
   EngineOptions engine_options;
   engine_options.max_rows = options.max_rows;
   engine_options.max_sequences = 1;
+  engine_options.reuses_prefixes = true;  // a chat goes on where it was
   engine_options.token_bytes = [&vocab = model.vocab()](int32_t token) {
     return vocab.bytes(token);
   };
