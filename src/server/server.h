@@ -26,13 +26,18 @@ struct ServerOptions {
   int n_workers = 2;
   int request_timeout_s = 0;                       ///< a reply that takes longer is ended; 0: never
   bool logs_text = false;                          ///< prompts and replies too
+  bool logs_json = false;                          ///< lines are JSON objects
   std::function<void(std::string_view line)> log;  ///< one line per request; may be empty
+  std::string version;                             ///< of the program, for /props
+  int64_t bytes_per_sliding_block = 0;             ///< for metrics; 0: not told
+  int64_t bytes_per_full_block = 0;
 };
 
 class Server {
  public:
-  /// Listens. `make_engine` is given what Metrics wants to know of each step
-  /// (EngineOptions::on_step) and returns the engine, which the server owns.
+  /// Listens, before the engine is made: a port in use is told at once. `make_engine` is given what
+  /// Metrics wants to know of each step (EngineOptions::on_step) and returns the engine, which the
+  /// server owns.
   static Result<std::unique_ptr<Server>> Create(
       ServerOptions options, ServedModel model,
       const std::function<Result<std::unique_ptr<Engine>>(

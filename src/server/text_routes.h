@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the routes say that need no reply of the model: its description, and texts as tokens and
+// back. Bodies in, bodies out.
+#pragma once
+
+#include <string>
+
+#include "base/json.h"
+#include "base/status.h"
+#include "server/served_model.h"
+
+namespace facet {
+
+/// The body of a request. The error's `where` is "body" and the place.
+Result<Json> ParseBody(const std::string& body);
+
+Json ModelJson(const ServedModel& model);
+Json ModelListJson(const ServedModel& model);
+
+struct ServerLimits {
+  int n_context = 0;  ///< of one sequence, prompt and reply together
+  size_t max_body_bytes = 0;
+  int request_timeout_s = 0;
+};
+Json PropsJson(const ServedModel& model, const ServerLimits& limits, const std::string& version);
+
+/// {"content", "add_special", "parse_special", "with_pieces"} -> {"tokens"}
+Result<Json> Tokenize(const Json& body, const ServedModel& model);
+/// {"tokens"} -> {"content"}
+Result<Json> Detokenize(const Json& body, const ServedModel& model);
+
+}  // namespace facet
