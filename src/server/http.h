@@ -34,7 +34,7 @@ using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
   std::string method;
-  std::string path;     ///< percent-decoded, without the query
+  std::string path;     ///< percent-decoded UTF-8, without the query; ".." stays as it is
   std::string query;    ///< as it came, without '?'
   HttpHeaders headers;  ///< names in lower case
   std::string body;
@@ -47,7 +47,7 @@ struct HttpRequest {
 struct HttpResponse {
   int status = 200;
   std::string content_type = "application/json";
-  std::string body;
+  std::string body = {};
   HttpHeaders headers = {};
 };
 
@@ -58,22 +58,24 @@ class HttpExchange {
  public:
   virtual ~HttpExchange() = default;
   virtual void Respond(HttpResponse response) = 0;
-  /// 200 with text/event-stream, chunked; heartbeats go on until EndStream.
+  /// 200 with text/event-stream, chunked (HTTP/1.0: until the connection's end); heartbeats go on
+  /// until EndStream. Dropping the last reference before EndStream cuts the connection.
   virtual void StartStream(HttpHeaders headers) = 0;
   virtual void Write(std::string bytes) = 0;
   virtual void EndStream() = 0;
   /// Called once, on the I/O thread or at once, if the client goes (or is dropped) before all that
-  /// was said has been sent. Not called otherwise.
+  /// was said has been sent. Not called otherwise. A client that ends its sending side has gone.
   virtual void SetOnClosed(std::function<void()> on_closed) = 0;
 };
 
-/// Called on the I/O thread; must not block. Pipelined requests never reach it: a connection has
-/// one exchange at a time.
+/// Called on the I/O thread; must not block. A connection has one exchange at a time: when a client
+/// sends more before its answer has ended, the answer is sent whole, then the connection is closed
+/// and what was pipelined is never looked at.
 using HttpHandler =
     std::function<void(HttpRequest request, std::shared_ptr<HttpExchange> exchange)>;
 
-/// What it refuses by itself (malformed or too large requests, time-outs, pipelining, too many
-/// connections) it answers with `make_error`.
+/// What it refuses by itself (malformed or too large requests, time-outs, too many connections) it
+/// answers with `make_error`, and closes. 500 is for an exchange that was dropped.
 using HttpErrorBody = std::function<HttpResponse(int status, std::string_view message)>;
 
 class HttpServer {
