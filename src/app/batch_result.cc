@@ -23,19 +23,43 @@ Json OpenAiLine(const BatchKey& key, int status_code, Json body) {
 }
 
 /// OpenAI's form knows no other end of a text that was cut.
-std::string_view OpenAiReason(FinishReason reason) {
-  return reason == FinishReason::kRepetition ? "length" : NameOf(reason);
+std::string_view OpenAiReason(const BatchReply& reply) {
+  if (reply.reason == FinishReason::kRepetition) {
+    return "length";
+  }
+  const bool has_ended =
+      reply.reason == FinishReason::kEndToken || reply.reason == FinishReason::kStopString;
+  return has_ended && !reply.calls.empty() ? "tool_calls" : NameOf(reply.reason);
+}
+
+Json FunctionOf(const ToolCall& call) {
+  return Json::MakeObject({{"name", call.name}, {"arguments", call.arguments}});
+}
+
+Json OpenAiCalls(const BatchKey& key, const BatchReply& reply) {
+  Json calls;
+  for (size_t n = 0; n < reply.calls.size(); ++n) {
+    calls.Append(Json::MakeObject({{"id", fmt::format("call_{}_{}", key.line, n)},
+                                   {"type", "function"},
+                                   {"function", FunctionOf(reply.calls[n])}}));
+  }
+  return calls;
 }
 
 Json ChatCompletion(const BatchKey& key, const BatchReply& reply, int64_t now_s) {
-  Json message = Json::MakeObject({{"role", "assistant"}, {"content", reply.content}});
+  const bool is_only_calls = reply.content.empty() && !reply.calls.empty();
+  Json message = Json::MakeObject(
+      {{"role", "assistant"}, {"content", is_only_calls ? Json() : Json(reply.content)}});
   if (!reply.thought.empty()) {
     message.Set("reasoning_content", reply.thought);
+  }
+  if (!reply.calls.empty()) {
+    message.Set("tool_calls", OpenAiCalls(key, reply));
   }
   Json choice = Json::MakeObject({{"index", 0},
                                   {"message", std::move(message)},
                                   {"logprobs", nullptr},
-                                  {"finish_reason", OpenAiReason(reply.reason)}});
+                                  {"finish_reason", OpenAiReason(reply)}});
   return Json::MakeObject({{"id", fmt::format("chatcmpl-{}", key.line)},
                            {"object", "chat.completion"},
                            {"created", now_s},
@@ -55,7 +79,7 @@ void BatchReply::Add(const ReplyDelta& delta) {
       thought += delta.text;
       return;
     case ReplyDelta::Kind::kCall:
-      calls.push_back(delta.text);
+      calls.push_back({delta.name, delta.text});
       return;
   }
 }
@@ -69,7 +93,11 @@ Json ResultLine(const BatchKey& key, const BatchReply& reply, int64_t now_s) {
     line.Set("thinking", reply.thought);
   }
   if (!reply.calls.empty()) {
-    line.Set("calls", Json(Json::Array(reply.calls.begin(), reply.calls.end())));
+    Json calls;
+    for (const ToolCall& call : reply.calls) {
+      calls.Append(FunctionOf(call));
+    }
+    line.Set("calls", std::move(calls));
   }
   line.Set("finish_reason", NameOf(reply.reason));
   line.Set("seed", reply.seed);

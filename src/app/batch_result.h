@@ -19,9 +19,9 @@ struct BatchReply {
   RequestStats stats;
   std::string content;
   std::string thought;
-  std::vector<std::string> calls;  ///< `call:NAME{...}` as the model wrote them
-  uint64_t seed = 0;               ///< that draws the same reply again
-  std::string model;               ///< as the result names it
+  std::vector<ToolCall> calls;
+  uint64_t seed = 0;  ///< that draws the same reply again
+  std::string model;  ///< as the result names it
 
   void Add(const ReplyDelta& delta);
 };

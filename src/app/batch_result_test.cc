@@ -11,7 +11,7 @@ BatchReply MakeReply() {
   reply.Add({ReplyDelta::Kind::kThought, "hm"});
   reply.Add({ReplyDelta::Kind::kContent, "Par"});
   reply.Add({ReplyDelta::Kind::kContent, "is"});
-  reply.Add({ReplyDelta::Kind::kCall, "call:f{}"});
+  reply.Add({ReplyDelta::Kind::kCall, R"({"a":1.50})", "f"});
   reply.reason = FinishReason::kRepetition;
   reply.stats.n_prompt = 4;
   reply.stats.n_generated = 3;
@@ -24,10 +24,11 @@ const BatchKey kOwn{BatchKey::Form::kOwn, 5, "a"};
 const BatchKey kOpenAi{BatchKey::Form::kOpenAi, 5, "a"};
 
 TEST(ResultLine, HasOurForm) {
-  EXPECT_EQ(ResultLine(kOwn, MakeReply(), 99).Dump(),
-            R"({"id":"a","line":5,"content":"Paris","thinking":"hm","calls":["call:f{}"],)"
-            R"("finish_reason":"repetition","seed":18446744073709551615,)"
-            R"("usage":{"prompt_tokens":4,"completion_tokens":3,"total_tokens":7}})");
+  EXPECT_EQ(
+      ResultLine(kOwn, MakeReply(), 99).Dump(),
+      R"({"id":"a","line":5,"content":"Paris","thinking":"hm","calls":[{"name":"f","arguments":"{\"a\":1.50}"}],)"
+      R"("finish_reason":"repetition","seed":18446744073709551615,)"
+      R"("usage":{"prompt_tokens":4,"completion_tokens":3,"total_tokens":7}})");
 }
 
 TEST(ResultLine, HasOpenAisForm) {
@@ -36,8 +37,21 @@ TEST(ResultLine, HasOpenAisForm) {
       R"({"id":"batch_req_5","custom_id":"a","response":{"status_code":200,"request_id":"req_5",)"
       R"("body":{"id":"chatcmpl-5","object":"chat.completion","created":99,"model":"m",)"
       R"("choices":[{"index":0,"message":{"role":"assistant","content":"Paris",)"
-      R"("reasoning_content":"hm"},"logprobs":null,"finish_reason":"length"}],)"
+      R"("reasoning_content":"hm","tool_calls":[{"id":"call_5_0","type":"function",)"
+      R"("function":{"name":"f","arguments":"{\"a\":1.50}"}}]},"logprobs":null,"finish_reason":"length"}],)"
       R"("usage":{"prompt_tokens":4,"completion_tokens":3,"total_tokens":7}}},"error":null})");
+}
+
+TEST(ResultLine, OpenAisFormSaysThatTheReplyEndedWithCalls) {
+  BatchReply reply;
+  reply.Add({ReplyDelta::Kind::kCall, "{}", "f"});
+  const auto choice_of = [&reply](FinishReason reason) {
+    reply.reason = reason;
+    return ResultLine(kOpenAi, reply, 0)["response"]["body"]["choices"].items()[0];
+  };
+  EXPECT_EQ(choice_of(FinishReason::kEndToken)["finish_reason"].as_string(), "tool_calls");
+  EXPECT_TRUE(choice_of(FinishReason::kEndToken)["message"]["content"].is_null());
+  EXPECT_EQ(choice_of(FinishReason::kMaxTokens)["finish_reason"].as_string(), "length");
 }
 
 TEST(ErrorLine, HasTheFormOfTheRequest) {

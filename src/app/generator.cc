@@ -16,7 +16,7 @@ class Collector {
  public:
   Collector(const LoadedModel& model, const Request& request, bool is_raw,
             const Generator::DeltaSink& sink)
-      : reader_(model.vocab(), request.prompt, is_raw), sink_(sink) {}
+      : reader_(model.vocab(), request.prompt, Json(), is_raw), sink_(sink) {}
 
   void Add(const Event& event) { Hand(reader_.Push(event)); }
   void Finish() { Hand(reader_.Finish()); }

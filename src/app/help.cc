@@ -34,7 +34,7 @@ constexpr std::string_view kFormats =
 | event | members |
 |---|---|
 | `start` | `model`, `prompt_tokens`, `context`, `seed`, `temperature`, `top_k`, `top_p`, `min_p` |
-| `delta` | `kind` (`content`, `thought` or `call`), `text` |
+| `delta` | `kind` (`content` or `thought`), `text` |
 | `finish` | `reason` (`stop`, `length`, `repetition` or `cancelled`), `usage` (`prompt_tokens`, `completion_tokens`, `total_tokens`), `timings` (`load_s`, `queue_s`, `prefill_s`, `decode_s`, `prefill_tokens_per_s`, `decode_tokens_per_s`) |
 
 **`facet run --trace FILE`**: one object per line. `prompt` has the `runs` that the chat template wrote (`text`,

@@ -17,15 +17,7 @@ double Meant(float value) { return std::round(static_cast<double>(value) * 1e6) 
 constexpr const char* kStandardOutput = "standard output";
 
 std::string_view NameOf(ReplyDelta::Kind kind) {
-  switch (kind) {
-    case ReplyDelta::Kind::kContent:
-      return "content";
-    case ReplyDelta::Kind::kThought:
-      return "thought";
-    case ReplyDelta::Kind::kCall:
-      break;
-  }
-  return "call";
+  return kind == ReplyDelta::Kind::kThought ? "thought" : "content";
 }
 
 }  // namespace
@@ -48,8 +40,6 @@ std::string TextPrinter::Switch(ReplyDelta::Kind kind) {
   kind_ = kind;
   if (kind == ReplyDelta::Kind::kThought) {
     text += style_.dim.empty() ? "[thought] " : std::string(style_.dim);
-  } else if (kind == ReplyDelta::Kind::kCall) {
-    text += std::string(style_.dim) + "[tool call] ";
   }
   return text;
 }
@@ -57,9 +47,6 @@ std::string TextPrinter::Switch(ReplyDelta::Kind kind) {
 Status TextPrinter::Print(const ReplyDelta& delta) {
   if (is_terminal_) {
     return Write((delta.kind == kind_ ? "" : Switch(delta.kind)) + ShownText(delta.text));
-  }
-  if (delta.kind == ReplyDelta::Kind::kCall) {
-    Note("[tool call] " + ShownText(delta.text));
   }
   return delta.kind == ReplyDelta::Kind::kContent ? Write(delta.text) : Status();
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A reply on its way to standard output: for a person at a terminal, for a pipe, or as JSON lines.
+// The commands that print offer no tools, so a reply is content and thoughts.
 #pragma once
 
 #include <string>
@@ -33,7 +34,7 @@ class TextPrinter {
 };
 
 /// One JSON object per line: {"event":"start",…},
-/// {"event":"delta","kind":"content"|"thought"|"call","text":…},
+/// {"event":"delta","kind":"content"|"thought","text":…},
 /// {"event":"finish","reason":…,"usage":…,"timings":…}.
 class JsonPrinter {
  public:

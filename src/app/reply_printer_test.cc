@@ -93,9 +93,8 @@ TEST(TextPrinter, ATerminalShowsThoughtsDimmedAndControlsHarmless) {
   ASSERT_TRUE(printer.Print({Kind::kThought, "hm"}).ok());
   ASSERT_TRUE(printer.Print({Kind::kThought, "m"}).ok());
   ASSERT_TRUE(printer.Print({Kind::kContent, "a\x1b[2J"}).ok());
-  ASSERT_TRUE(printer.Print({Kind::kCall, "call:f{}"}).ok());
   ASSERT_TRUE(printer.Finish().ok());
-  EXPECT_EQ(terminal.Take(), "<dim>hmm<reset>\n\na^[[2J\n<dim>[tool call] call:f{}<reset>\n");
+  EXPECT_EQ(terminal.Take(), "<dim>hmm<reset>\n\na^[[2J\n");
 }
 
 TEST(TextPrinter, MarksThoughtsWithoutColours) {

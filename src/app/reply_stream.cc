@@ -17,11 +17,6 @@ std::vector<ReplyDelta> Content(std::string text) {
   return {{ReplyDelta::Kind::kContent, std::move(text)}};
 }
 
-std::vector<ReplyDelta> WithoutEmpty(std::vector<ReplyDelta> deltas) {
-  std::erase_if(deltas, [](const ReplyDelta& delta) { return delta.text.empty(); });
-  return deltas;
-}
-
 }  // namespace
 
 void EventQueue::Push(const Event& event) {
@@ -42,16 +37,17 @@ std::optional<Event> EventQueue::Pop() {
   return event;
 }
 
-ReplyReader::ReplyReader(const Vocab& vocab, std::span<const int> prompt, bool is_raw)
-    : splitter_(vocab, !is_raw && EndsInOpenThought(vocab, prompt)), is_raw_(is_raw) {}
+ReplyReader::ReplyReader(const Vocab& vocab, std::span<const int> prompt, const Json& tools,
+                         bool is_raw)
+    : splitter_(vocab, tools, !is_raw && EndsInOpenThought(vocab, prompt)), is_raw_(is_raw) {}
 
 std::vector<ReplyDelta> ReplyReader::Push(const Event& event) {
   return is_raw_ ? Content(characters_.Push(event.bytes))
-                 : WithoutEmpty(splitter_.Push(event.token, event.bytes));
+                 : splitter_.Push(event.token, event.bytes);
 }
 
 std::vector<ReplyDelta> ReplyReader::Finish() {
-  return is_raw_ ? Content(characters_.Flush()) : WithoutEmpty(splitter_.Finish());
+  return is_raw_ ? Content(characters_.Flush()) : splitter_.Finish();
 }
 
 }  // namespace facet

@@ -35,9 +35,9 @@ class EventQueue {
 /// Splits one reply. Not for several threads.
 class ReplyReader {
  public:
-  /// `prompt` is what the reply continues; the vocabulary must outlive the reader. `is_raw`: all
-  /// tokens are content.
-  ReplyReader(const Vocab& vocab, std::span<const int> prompt, bool is_raw);
+  /// `prompt` is what the reply continues; the vocabulary must outlive the reader. `tools` are what
+  /// the model may call: an array, or null. `is_raw`: all tokens are content.
+  ReplyReader(const Vocab& vocab, std::span<const int> prompt, const Json& tools, bool is_raw);
 
   /// What a kToken event adds; no text is empty.
   std::vector<ReplyDelta> Push(const Event& event);

@@ -55,7 +55,7 @@ class ReplyReaderTest : public ::testing::Test {
   /// All that a reader hands out of `text`, token by token.
   std::vector<ReplyDelta> Read(const std::string& text, bool is_raw) {
     const Vocab& vocab = model_->vocab();
-    ReplyReader reader(vocab, {}, is_raw);
+    ReplyReader reader(vocab, {}, Json(), is_raw);
     std::vector<ReplyDelta> all;
     for (const int id : model_->tokenizer().Encode(text, true)) {
       for (ReplyDelta& delta : reader.Push(Token(id, std::string(vocab.bytes(id))))) {
@@ -90,7 +90,7 @@ TEST_F(ReplyReaderTest, TakesEverythingAsContentWhenRaw) {
 }
 
 TEST_F(ReplyReaderTest, ReplacesACharacterThatIsNeverFinished) {
-  ReplyReader reader(model_->vocab(), {}, true);
+  ReplyReader reader(model_->vocab(), {}, Json(), true);
   EXPECT_TRUE(reader.Push(Token(5, "\xe2\x82")).empty());
   EXPECT_EQ(Joined(reader.Finish(), kContent), "\xef\xbf\xbd");
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "chat/reply.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace facet {
@@ -13,9 +15,15 @@ constexpr std::string_view kTurnHeader = "model\n";
 /// The token's id, or -1, which no token has.
 int IdOf(const Vocab& vocab, std::string_view text) { return vocab.Find(text).value_or(-1); }
 
+std::string WithoutMarks(std::string_view call) {
+  std::string text(call);
+  text.erase(std::remove(text.begin(), text.end(), kStringMark), text.end());
+  return text;
+}
+
 }  // namespace
 
-ReplySplitter::ReplySplitter(const Vocab& vocab, bool starts_in_thought)
+ReplySplitter::ReplySplitter(const Vocab& vocab, const Json& tools, bool starts_in_thought)
     : channel_open_(IdOf(vocab, "<|channel>")),
       channel_close_(IdOf(vocab, "<channel|>")),
       call_open_(IdOf(vocab, "<|tool_call>")),
@@ -25,7 +33,8 @@ ReplySplitter::ReplySplitter(const Vocab& vocab, bool starts_in_thought)
       turn_open_(IdOf(vocab, "<|turn>")),
       turn_close_(IdOf(vocab, "<turn|>")),
       quote_(IdOf(vocab, "<|\"|>")),
-      vocab_(&vocab) {
+      vocab_(&vocab),
+      tools_(tools) {
   if (starts_in_thought) {
     BeginThought();  // the header may or may not be part of the prompt
   }
@@ -40,13 +49,13 @@ std::vector<ReplyDelta> ReplySplitter::Push(int id, std::string_view bytes) {
     BeginCall();
   } else if (id == call_close_) {
     EndText();
-    EndCall();
+    EndCall(End::kClosed);
   } else if (id == turn_open_) {
     BeginTurn();
   } else if (id == turn_close_ || id == response_open_ || id == response_close_) {
     EndTurn();
-  } else if (id == quote_ && mode_ == Kind::kCall) {
-    AddText(characters_.Push(vocab_->text(id)));
+  } else if (id == quote_) {
+    AddQuote();
   } else if (!vocab_->is_special(id)) {
     AddText(characters_.Push(bytes));
   }
@@ -55,49 +64,82 @@ std::vector<ReplyDelta> ReplySplitter::Push(int id, std::string_view bytes) {
 
 std::vector<ReplyDelta> ReplySplitter::Finish() {
   EndText();
-  EndCall();
+  EndCall(End::kCut);
   return std::exchange(deltas_, {});
 }
 
 void ReplySplitter::BeginThought() {
   EndText();
-  EndCall();
-  mode_ = Kind::kThought;
+  EndCall(End::kCut);
+  n_repairs_ += has_content_ || mode_ == Mode::kThought ? 1 : 0;
+  mode_ = Mode::kThought;
   header_ = kThoughtHeader;
 }
 
 void ReplySplitter::EndThought() {
   EndText();
-  if (mode_ == Kind::kCall) {
-    around_call_ = Kind::kContent;  // a call does not end here, but the thought around it does
-  } else {
-    mode_ = Kind::kContent;
-  }
+  // A call does not end here, but the thought around it does.
+  Mode& mode = mode_ == Mode::kCall ? around_call_ : mode_;
+  n_repairs_ += mode == Mode::kThought ? 0 : 1;
+  mode = Mode::kContent;
 }
 
 void ReplySplitter::BeginCall() {
   EndText();
-  EndCall();
+  EndCall(End::kReopened);
   around_call_ = mode_;
-  mode_ = Kind::kCall;
+  mode_ = Mode::kCall;
 }
 
-void ReplySplitter::EndCall() {
-  if (mode_ == Kind::kCall) {
-    deltas_.push_back({Kind::kCall, std::exchange(call_, {})});
-    mode_ = around_call_;
+void ReplySplitter::EndCall(End end) {
+  if (mode_ != Mode::kCall) {
+    n_repairs_ += end == End::kClosed ? 1 : 0;
+    return;
   }
+  mode_ = around_call_;
+  if (!tools_.empty()) {
+    HandOutCalls(std::exchange(call_, {}), end);
+  }
+}
+
+void ReplySplitter::HandOutCalls(const std::string& text, End end) {
+  if (text.empty() && end == End::kReopened) {
+    ++n_repairs_;
+    return;
+  }
+  std::optional<ParsedCalls> parsed = ParseCalls(text, tools_, end == End::kClosed);
+  if (!parsed) {
+    ++n_parse_errors_;
+    AddContent(WithoutMarks(text));
+    return;
+  }
+  const bool is_out_of_place = mode_ == Mode::kThought || end != End::kClosed;
+  n_repairs_ += parsed->n_repairs + (is_out_of_place ? 1 : 0);
+  for (ToolCall& call : parsed->calls) {
+    deltas_.push_back(
+        {ReplyDelta::Kind::kCall, std::move(call.arguments), std::move(call.name), n_calls_++});
+  }
+  AddContent(WithoutMarks(parsed->rest));
 }
 
 void ReplySplitter::BeginTurn() {
   EndTurn();
+  ++n_repairs_;
   header_ = kTurnHeader;
 }
 
 void ReplySplitter::EndTurn() {
   EndText();
-  EndCall();
-  mode_ = Kind::kContent;
+  EndCall(End::kCut);
+  mode_ = Mode::kContent;
+}
+
+void ReplySplitter::AddQuote() {
+  if (mode_ != Mode::kCall || tools_.empty()) {
+    return;
+  }
+  AddText(characters_.Flush());
+  call_ += kStringMark;
 }
 
 void ReplySplitter::EndText() {
@@ -108,13 +150,14 @@ void ReplySplitter::EndText() {
   if (seen.size() + 1 != header.size()) {
     AddText(seen);
   }
+  AddContent(std::exchange(opening_, {}));
 }
 
 void ReplySplitter::AddText(std::string_view text) {
   if (text.empty()) {
     return;
   }
-  if (mode_ == Kind::kCall) {
+  if (mode_ == Mode::kCall && !tools_.empty()) {
     call_ += text;
     return;
   }
@@ -131,11 +174,36 @@ void ReplySplitter::AddText(std::string_view text) {
     }
     header_ = {};
   }
-  if (mode_ == Kind::kThought) {
+  if (mode_ == Mode::kThought) {
     AddThought(text);
   } else {
-    AddContent(text);
+    AddOpening(text);
   }
+}
+
+void ReplySplitter::AddOpening(std::string_view text) {
+  if (has_content_ || n_calls_ > 0 || tools_.empty()) {
+    AddContent(text);
+    return;
+  }
+  opening_ += text;
+  const size_t begin = opening_.find_first_not_of(kWhiteSpace);
+  if (begin == std::string::npos) {
+    return;
+  }
+  const CallStart start = FindCallStart(std::string_view(opening_).substr(begin), tools_);
+  if (start == CallStart::kMaybe) {
+    return;
+  }
+  const std::string opening = std::exchange(opening_, {});
+  if (start == CallStart::kNo) {
+    AddContent(opening);
+    return;
+  }
+  call_ = opening.substr(begin);
+  around_call_ = mode_;
+  mode_ = Mode::kCall;
+  ++n_repairs_;
 }
 
 void ReplySplitter::AddContent(std::string_view text) {
@@ -145,9 +213,9 @@ void ReplySplitter::AddContent(std::string_view text) {
       return;
     }
     has_content_ = true;
-    Emit(Kind::kContent, std::exchange(held_content_, {}));
+    Emit(ReplyDelta::Kind::kContent, std::exchange(held_content_, {}));
   }
-  Emit(Kind::kContent, text);
+  Emit(ReplyDelta::Kind::kContent, text);
 }
 
 void ReplySplitter::AddThought(std::string_view text) {
@@ -157,17 +225,17 @@ void ReplySplitter::AddThought(std::string_view text) {
     return;
   }
   if (has_thought_) {
-    Emit(Kind::kThought, held_thought_);
+    Emit(ReplyDelta::Kind::kThought, held_thought_);
   } else {
     text.remove_prefix(begin);
   }
   has_thought_ = true;
   const size_t end = text.find_last_not_of(kWhiteSpace) + 1;
-  Emit(Kind::kThought, text.substr(0, end));
+  Emit(ReplyDelta::Kind::kThought, text.substr(0, end));
   held_thought_ = text.substr(end);
 }
 
-void ReplySplitter::Emit(Kind kind, std::string_view text) {
+void ReplySplitter::Emit(ReplyDelta::Kind kind, std::string_view text) {
   if (text.empty()) {
     return;
   }

@@ -10,7 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "base/json.h"
 #include "base/utf8.h"
+#include "chat/tool_call.h"
 #include "text/vocab.h"
 
 namespace facet {
@@ -19,9 +21,9 @@ namespace facet {
 struct ReplyDelta {
   enum class Kind { kContent, kThought, kCall };
   Kind kind;
-  /// kCall: the whole text between the marks of a call, `call:NAME{...}`, with the string marks
-  /// `<|"|>` written out.
-  std::string text;
+  std::string text;       ///< kCall: the arguments, the text of a JSON object, whole
+  std::string name = {};  ///< kCall: of the function
+  int index = 0;          ///< kCall: 0, 1, ... in the order of the reply
 
   bool operator==(const ReplyDelta&) const = default;
 };
@@ -30,37 +32,52 @@ struct ReplyDelta {
 ///
 /// Joined thoughts are without white space at both ends. White space that begins the content is
 /// held until more follows, so that content of white space only is none. All other text appears
-/// once, in order. Tolerated: a thought anywhere, opened twice, without its header, empty or never
-/// closed; surplus closing marks; a repeated turn header; a call that is not closed, or inside a
-/// thought.
+/// once, in order; a call that cannot be read becomes content, without its control tokens. A call
+/// is handed out when it is complete. Tolerated and counted: a thought after content or opened
+/// twice, surplus closing marks, a repeated turn header, a call that is not closed, inside a
+/// thought or misspelled (tool_call.h). Tolerated: a thought without its header, empty or never
+/// closed.
 class ReplySplitter {
  public:
-  /// The vocabulary must outlive it; it may lack any of the marks. `starts_in_thought`: the prompt
-  /// ended in an opened thought (EndsInOpenThought).
-  ReplySplitter(const Vocab& vocab, bool starts_in_thought);
+  /// The vocabulary must outlive it; it may lack any of the marks. `tools`: those of the request
+  /// (OfferedTools), which are copied; without any, nothing is a call. `starts_in_thought`: the
+  /// prompt ended in an opened thought (EndsInOpenThought).
+  ReplySplitter(const Vocab& vocab, const Json& tools, bool starts_in_thought);
 
   /// Adds a token of the vocabulary with the bytes that it stands for; returns what can be handed
   /// out now. Bytes of control tokens are not read.
   std::vector<ReplyDelta> Push(int id, std::string_view bytes);
-  /// The end of the reply: what was held back, also a call that is not closed.
+  /// The end of the reply: what was held back.
   std::vector<ReplyDelta> Finish();
 
+  [[nodiscard]] int n_calls() const { return n_calls_; }  ///< handed out so far
+  /// Slips of the model that were put right.
+  [[nodiscard]] int n_repairs() const { return n_repairs_; }
+  /// Calls that could not be read, and so became content.
+  [[nodiscard]] int n_parse_errors() const { return n_parse_errors_; }
+
  private:
-  using Kind = ReplyDelta::Kind;
+  enum class Mode { kContent, kThought, kCall };
+  /// How a call ends.
+  enum class End { kClosed, kReopened, kCut };
 
   void BeginThought();
   void EndThought();
   void BeginCall();
-  void EndCall();
+  void EndCall(End end);
+  void HandOutCalls(const std::string& text, End end);
   void BeginTurn();
   void EndTurn();
+  void AddQuote();
   /// Text up to here is complete: a mark follows, or the end.
   void EndText();
   /// Whole characters in the present mode, of which the head may be a header.
   void AddText(std::string_view text);
+  /// Text at the very start of the answer, which may be a call without its mark.
+  void AddOpening(std::string_view text);
   void AddContent(std::string_view text);
   void AddThought(std::string_view text);
-  void Emit(Kind kind, std::string_view text);
+  void Emit(ReplyDelta::Kind kind, std::string_view text);
 
   // Ids of the marks, or -1.
   int channel_open_;
@@ -73,17 +90,22 @@ class ReplySplitter {
   int turn_close_;
   int quote_;
   const Vocab* vocab_;
+  OfferedTools tools_;
 
-  Kind mode_ = Kind::kContent;
-  Kind around_call_ = Kind::kContent;  // the mode to go back to after a call
+  Mode mode_ = Mode::kContent;
+  Mode around_call_ = Mode::kContent;  // the mode to go back to after a call
   std::string_view header_;            // what may come first and is no text; empty: nothing
   std::string header_seen_;            // a proper beginning of header_
   Utf8Stream characters_;
-  std::string call_;
+  std::string opening_;       // beginning of the answer that may become a call
+  std::string call_;          // with kStringMark for the marks of strings
   std::string held_content_;  // white space before any content
   std::string held_thought_;  // white space after a thought's text
   bool has_content_ = false;
   bool has_thought_ = false;
+  int n_calls_ = 0;
+  int n_repairs_ = 0;
+  int n_parse_errors_ = 0;
   std::vector<ReplyDelta> deltas_;
 };
 
