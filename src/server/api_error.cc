@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/api_error.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/json.h"
@@ -9,6 +11,16 @@ namespace facet {
 
 ApiError InvalidRequest(const Error& error) {
   return {.status = 400, .message = error.Message(), .param = error.where};
+}
+
+/// Clients look for OpenAI's words, so they begin it.
+ApiError ContextLengthError(int n_prompt, int n_context) {
+  return {.status = 400,
+          .message = fmt::format("This model's maximum context length is {} tokens. However, the "
+                                 "prompt has {} tokens, and one is kept for the reply.",
+                                 n_context, n_prompt),
+          .param = {},
+          .code = "context_length_exceeded"};
 }
 
 std::string ErrorBody(const ApiError& error) {

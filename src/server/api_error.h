@@ -21,6 +21,9 @@ struct ApiError {
 /// 400; `error.where` is the parameter.
 ApiError InvalidRequest(const Error& error);
 
+/// 400 context_length_exceeded: a prompt of `n_prompt` tokens for a context of `n_context`.
+ApiError ContextLengthError(int n_prompt, int n_context);
+
 /// {"error": {"message", "type", "param", "code"}}
 std::string ErrorBody(const ApiError& error);
 HttpResponse ErrorResponse(const ApiError& error);

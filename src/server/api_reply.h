@@ -23,7 +23,7 @@ class ApiReply {
   /// `prompts`: tokens of each prompt (one for a chat). `id`: "chatcmpl-..." or "cmpl-...".
   /// `request` and `model` must outlive it.
   ApiReply(const ApiRequest& request, const ServedModel& model, std::string id, int64_t created,
-           std::vector<std::vector<int32_t>> prompts);
+           const std::vector<std::vector<int32_t>>& prompts);
   ~ApiReply();
 
   /// What a stream begins with (the chunks with the role; of an echo, the prompt). Without stream
@@ -31,15 +31,20 @@ class ApiReply {
   std::string Start();
   /// What a stream sends now for an event of choice `choice`; may be empty.
   std::string Add(int choice, const Event& event);
+  /// A choice has all that it may have (the first call of a reply that may have one, or another
+  /// choice has failed), but the engine does not know: it is to be cancelled. What comes until its
+  /// kFinished is not looked at.
+  [[nodiscard]] bool wants_no_more(int choice) const;
   /// All choices have had their kFinished.
   [[nodiscard]] bool is_complete() const;
-  /// The rest of a stream ([DONE] included), or the whole body. Complete only.
+  /// The rest of a stream ([DONE] included; nothing after an error), or the whole body. Complete
+  /// only.
   std::string Finish();
   /// Why it failed, if a choice ended with kError or kQueueTimeout; a stream tells it by itself,
   /// without stream the caller answers with it in place of Finish.
   [[nodiscard]] const std::optional<ApiError>& error() const;
 
-  /// Of all choices together, for metrics and the log.
+  /// Of all choices together, for metrics and the log; a prompt counts once. Complete only.
   struct Totals {
     int n_prompt = 0;
     int n_cached = 0;
@@ -50,7 +55,7 @@ class ApiReply {
     int n_repairs = 0;
   };
   [[nodiscard]] Totals totals() const;
-  /// Of choice 0, as clients get it ("stop", "length", "tool_calls", ...).
+  /// Of choice 0, as clients get it ("stop", "length", "tool_calls"), or "error". Complete only.
   [[nodiscard]] std::string finish_reason() const;
 
  private:

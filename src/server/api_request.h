@@ -29,8 +29,8 @@ struct ApiRequest {
   std::vector<PromptText> prompts;  ///< kCompletion, not empty
   bool echo = false;                ///< kCompletion
   /// Sampling, limits, stop texts, logprobs, salt; without prompt, id, end tokens, thought tokens.
-  /// `engine.thought.max_tokens` is the thinking budget. Of several choices, choice i has
-  /// seed + i.
+  /// `engine.thought.max_tokens` is the thinking budget. The seed is drawn where the client gave
+  /// none; of several choices, choice i has seed + i.
   Request engine;
   int n = 1;
   bool stream = false;
