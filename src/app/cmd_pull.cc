@@ -6,7 +6,7 @@
 #include "app/commands.h"
 #include "app/model_source.h"
 #include "app/terminal.h"
-#include "net/sha256.h"
+#include "base/sha256.h"
 
 namespace facet {
 namespace {

@@ -7,9 +7,9 @@
 #include <span>
 #include <string_view>
 
+#include "base/sha256.h"
 #include "base/tensor_type.h"
 #include "compute/attention.h"
-#include "net/sha256.h"
 
 namespace facet {
 namespace {

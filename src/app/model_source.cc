@@ -15,7 +15,7 @@
 #include "app/terminal.h"
 #include "base/file.h"
 #include "base/mapped_file.h"
-#include "net/sha256.h"
+#include "base/sha256.h"
 
 namespace facet {
 namespace {

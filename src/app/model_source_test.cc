@@ -8,7 +8,7 @@
 #include <map>
 
 #include "base/file.h"
-#include "net/sha256.h"
+#include "base/sha256.h"
 #include "support/http_server.h"
 #include "support/testing.h"
 

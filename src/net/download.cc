@@ -8,9 +8,9 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "base/sha256.h"
 #include "net/part_file.h"
 #include "net/retry.h"
-#include "net/sha256.h"
 
 namespace facet {
 namespace {

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/sha256.h"
 #include "net/part_file.h"
-#include "net/sha256.h"
 #include "support/http_server.h"
 #include "support/testing.h"
 

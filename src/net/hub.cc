@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "base/json.h"
+#include "base/sha256.h"
 #include "base/utf8.h"
 #include "net/model_name.h"
-#include "net/sha256.h"
 
 namespace facet {
 namespace {

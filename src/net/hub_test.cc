@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "net/sha256.h"
+#include "base/sha256.h"
 
 namespace facet {
 namespace {

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/sha256.h"
 #include "base/utf8.h"
-#include "net/sha256.h"
 
 namespace facet {
 namespace {

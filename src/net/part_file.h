@@ -9,8 +9,8 @@
 #include <span>
 #include <string>
 
+#include "base/sha256.h"
 #include "base/status.h"
-#include "net/sha256.h"
 
 namespace facet {
 
