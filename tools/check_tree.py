@@ -73,6 +73,7 @@ GENERATED = set()
 
 # A x.cc without x_test.cc beside it, and where it is tested instead.
 TESTED_ELSEWHERE = {
+    "src/server/api_choice.cc": "src/server/api_reply_test.cc",
     "src/server/api_fields.cc": "src/server/api_request_test.cc reads every field",
     "src/server/api_values.cc": "src/server/api_request_test.cc",
     "src/jinja/compare.cc": "src/jinja/arithmetic_test.cc and value_test.cc",
