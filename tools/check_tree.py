@@ -108,6 +108,7 @@ TESTED_ELSEWHERE = {
     "src/compute/matmul_packed_neon.cc": "src/compute/matmul_test.cc runs all variants, under the preset neon",
     "src/compute/matmul_unpacked_neon.cc": "src/compute/matmul_test.cc runs all variants, under the preset neon",
     "src/compute/rows_neon.cc": "src/compute/ops_test.cc runs all variants, under the preset neon",
+    "src/server/http_connection.cc": "src/server/http_test.cc and http_hostile_test.cc, over the wire",
     "src/quant/codec_block32.cc": "src/quant/codec_test.cc runs all types",
     "src/quant/codec_grid.cc": "src/quant/codec_test.cc runs all types",
     "src/quant/codec_k.cc": "src/quant/codec_test.cc runs all types",

@@ -70,12 +70,15 @@ size_t CountHeader(const HttpHeaders& headers, std::string_view name) {
       headers.begin(), headers.end(), [&](const auto& header) { return header.first == name; }));
 }
 
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
 /// Whether the request line is sound but for its version.
 bool HasOtherVersion(std::string_view head) {
   const std::string_view line = head.substr(0, head.find("\r\n"));
-  const size_t version = line.rfind(' ') + 1;
-  return std::count(line.begin(), line.end(), ' ') == 2 && line.size() - version == 8 &&
-         line.substr(version, 5) == "HTTP/" && line[version + 6] == '.';
+  const std::string_view version = line.substr(line.rfind(' ') + 1);
+  return std::count(line.begin(), line.end(), ' ') == 2 && version.size() == 8 &&
+         version.substr(0, 5) == "HTTP/" && IsDigit(version[5]) && version[6] == '.' &&
+         IsDigit(version[7]);
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ enum class HttpFraming {
 
 struct HttpHead {
   int status = 200;
-  std::string_view content_type;
+  std::string_view content_type = {};
   HttpFraming framing = HttpFraming::kLength;
   size_t length = 0;  ///< kLength
   bool keeps_alive = true;
