@@ -196,6 +196,28 @@ void Engine::Cancel(uint64_t request_id) {
   state_->wake.notify_one();
 }
 
+Status Engine::SavePrefixes(const std::string& path, const std::string& model,
+                            const std::string& kv_type) {
+  return state_->Await([&] {
+    PrefixCache* cache = state_->core.prefix_cache();
+    FACET_CHECK(cache != nullptr);
+    return cache->Save(path, model, kv_type);
+  });
+}
+
+Result<int> Engine::LoadPrefixes(const std::string& path, const std::string& model,
+                                 const std::string& kv_type) {
+  int n_blocks = 0;
+  const auto load = [&]() -> Status {
+    PrefixCache* cache = state_->core.prefix_cache();
+    FACET_CHECK(cache != nullptr);
+    FACET_ASSIGN(n_blocks, cache->Load(path, model, kv_type));
+    return {};
+  };
+  FACET_RETURN_IF_ERROR(state_->Await(load));
+  return n_blocks;
+}
+
 const RunnerInfo& Engine::info() const { return state_->core.info(); }
 
 }  // namespace facet

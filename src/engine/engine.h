@@ -61,11 +61,13 @@ class Engine {
   /// The request ends within one step with kCancelled; unknown ids are ignored.
   void Cancel(uint64_t request_id);
 
-  /// Keeps the prefix tree in a file, or takes up the file of an earlier process; done between two
-  /// steps. `fingerprint` tells checkpoints apart (engine/prefix_file.h). Nothing where
-  /// EngineOptions::reuses_prefixes is not set.
-  Status SavePrefixes(const std::string& path, const std::string& fingerprint);
-  Status LoadPrefixes(const std::string& path, const std::string& fingerprint);
+  /// Writes the prefix tree to a file, or takes up the one of an earlier process and tells how many
+  /// blocks; done between two steps, and waited for. `model` and `kv_type` tell apart what must not
+  /// be mixed (engine/prefix_file.h). Only with EngineOptions::reuses_prefixes.
+  Status SavePrefixes(const std::string& path, const std::string& model,
+                      const std::string& kv_type);
+  Result<int> LoadPrefixes(const std::string& path, const std::string& model,
+                           const std::string& kv_type);
 
   /// The runner's, with n_context lowered to what a lone sequence can have of the blocks.
   [[nodiscard]] const RunnerInfo& info() const;

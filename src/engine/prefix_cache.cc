@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "engine/prefix_file.h"
 
 namespace facet {
 
@@ -83,6 +84,17 @@ void PrefixCache::Leave(bool is_ending, Sequence* sequence) {
   const auto n_computed = static_cast<size_t>(sequence->state().n_computed);
   tree_.Insert(request.cache_salt, UnitsOf(sequence->tokens().first(n_computed)), is_ending,
                &sequence->table(KvGroup::kSliding), &sequence->table(KvGroup::kFull));
+}
+
+Status PrefixCache::Save(const std::string& path, const std::string& model,
+                         const std::string& kv_type) {
+  return SavePrefixFile(path, PrefixFileKeyOf(model, kv_type, runner_), tree_, runner_);
+}
+
+Result<int> PrefixCache::Load(const std::string& path, const std::string& model,
+                              const std::string& kv_type) {
+  return LoadPrefixFile(path, PrefixFileKeyOf(model, kv_type, runner_),
+                        {&tree_, sliding_pool_, full_pool_, runner_});
 }
 
 void PrefixCache::MakeRoom(KvGroup group, int n_blocks) {

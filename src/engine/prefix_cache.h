@@ -5,9 +5,10 @@
 #pragma once
 
 #include <span>
-#include <string_view>
+#include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "engine/sequence.h"
 #include "kv/prefix_tree.h"
 #include "model/runner.h"
@@ -35,6 +36,11 @@ class PrefixCache {
   void Leave(bool is_ending, Sequence* sequence);
   /// Evicts until so many blocks are free; they are there, as the plan counted them.
   void MakeRoom(KvGroup group, int n_blocks);
+
+  /// See prefix_file.h.
+  Status Save(const std::string& path, const std::string& model, const std::string& kv_type);
+  /// Into an empty tree.
+  Result<int> Load(const std::string& path, const std::string& model, const std::string& kv_type);
 
   [[nodiscard]] PrefixTree& tree() { return tree_; }
 
