@@ -32,7 +32,7 @@ test('the configuration', async (t) => {
   const text = await read('deploy/facet.toml');
   assert.ok(text.includes('/var/cache/facet/') && text.includes('port = 8080'));
   await writeFile(config, text.replace('/var/cache/facet/', `${folder}/`).replace('port = 8080', 'port = 0'));
-  const { status, stderr } = spawnSync(program, ['serve', '--check', '--config', config], { encoding: 'utf8' });
+  const { status, stderr } = spawnSync(program, ['serve', '--check', '--config', config], { encoding: 'utf8', timeout: 60_000 });
   assert.equal(status, 0, stderr);
 });
 

@@ -166,7 +166,7 @@ describe('the end', () => {
     const facet = await startFacet();
     const { json } = await facet.post('/tokenize', { content: '<eos><turn|><|tool_response>', parse_special: true });
     const endless = facet
-      .ask('Tell me a story.', { max_tokens: 3900, logit_bias: Object.fromEntries(json.tokens.map((id) => [id, -100])) })
+      .ask('Tell me a story.', { temperature: 1.5, top_k: 0, max_tokens: 3900, logit_bias: Object.fromEntries(json.tokens.map((id) => [id, -100])) })
       .catch(() => 'cut');
     await eventually('a running request', async () => (await facet.metrics()).facet_sequences_running === 1);
     facet.process.kill('SIGINT');

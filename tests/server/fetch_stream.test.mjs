@@ -57,7 +57,7 @@ describe('the stream', () => {
     const lost = new AbortController();
     const { chunks } = await stream(
       `${shared.facet.url}/v1/chat/completions`,
-      { messages: [user(longText('lost'))], max_tokens: 3000 },
+      { messages: [user(longText('lost'))], max_tokens: 3000, temperature: 1.5, top_k: 0 },
       { signal: lost.signal },
     );
     await chunks.next();
@@ -109,7 +109,7 @@ describe('the prefix cache', () => {
       { role: 'tool', tool_call_id: id, content: '21 degrees' },
     );
     const answer = await reply(messages, { tools: [weatherTool] });
-    assert.equal(answer.content, 'The weather in Rome is 21 degrees.');
+    assert.match(answer.content, /The weather in Rome is 21 degrees\./);
     const fresh = answer.usage.prompt_tokens - answer.usage.prompt_tokens_details.cached_tokens;
     assert.ok(fresh <= 20, `${fresh} of ${answer.usage.prompt_tokens} tokens were computed`);
   });

@@ -108,7 +108,7 @@ describe('chat', () => {
 
   test('the same seed gives the same reply, another seed another', async () => {
     const draw = async (seed) =>
-      (await chat({ messages: story, temperature: 1.5, seed, max_tokens: 32 })).choices[0].message.content;
+      (await chat({ messages: story, temperature: 2, top_k: 0, top_p: 1, seed, max_tokens: 32 })).choices[0].message.content;
     assert.equal(await draw(11), await draw(11));
     assert.notEqual(await draw(11), await draw(12));
   });
@@ -143,17 +143,19 @@ describe('chat', () => {
   });
 
   test('content in parts, and every role', async () => {
-    const reply = await chat({
-      messages: [
-        { role: 'developer', content: 'Be brief.' },
-        { role: 'user', content: [{ type: 'text', text: 'What is the capital ' }, { type: 'text', text: 'of France?' }] },
-      ],
-    });
-    assert.match(reply.choices[0].message.content, /Paris/);
+    const inParts = [{ type: 'text', text: capital[0].content }];
+    const replies = [];
+    for (const [role, content] of [['system', capital[0].content], ['developer', inParts]]) {
+      const reply = await chat({
+        messages: [{ role, content: 'Be kind.' }, { role: 'user', content }],
+      });
+      replies.push([reply.choices[0].message.content, reply.usage.prompt_tokens]);
+    }
+    assert.deepEqual(replies[1], replies[0]);
   });
 
   test('an aborted stream frees the server', async () => {
-    const stream = await chat({ messages: story, max_tokens: 3000, logit_bias: await noEnd(), stream: true });
+    const stream = await chat({ messages: story, temperature: 1.5, top_k: 0, max_tokens: 3000, logit_bias: await noEnd(), stream: true });
     let nChunks = 0;
     for await (const chunk of stream) {
       nChunks += chunk.choices.length;
@@ -250,7 +252,7 @@ describe('tools', () => {
         },
       ],
     });
-    assert.equal(await runner.finalContent(), 'The weather in Dakar is 14 degrees.');
+    assert.match(await runner.finalContent(), /The weather in Dakar is 14 degrees\./);
     assert.deepEqual(asked, ['Dakar']);
   });
 });

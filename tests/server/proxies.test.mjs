@@ -111,7 +111,7 @@ async function startProxy(name, t, upstream) {
   await makeCertificate(folder);
   const port = await freePort();
   const proxy = await proxies[name](folder, port, upstream);
-  t.after(() => proxy.stop('SIGKILL'));
+  t.after(() => proxy.stop('SIGTERM'));
   await eventually(`${name} accepts`, async () => {
     const end = await Promise.race([proxy.ended, new Promise((done) => setTimeout(done, 1))]);
     assert.equal(end, undefined, `${name} ended. Its output:\n${proxy.output}`);
@@ -191,17 +191,15 @@ for (const name of Object.keys(proxies)) {
 
     test('a body of 20 MiB reaches the server', { timeout: 30_000 }, async (t) => {
       const port = await startProxy(name, t, facet.port);
-      const body = chat({ user: 'x', messages: [{ role: 'user', content: ' sun'.repeat(5 << 20) }] });
+      const body = chat({ max_tokens: 1, user: 'x'.repeat(20 << 20) });
       const response = await fetchTls(port, '/v1/chat/completions', { body, headers: authorization });
-      const text = await textOf(response);
-      assert.equal(response.statusCode, 400, text);
-      assert.equal(JSON.parse(text).error.code, 'context_length_exceeded');
+      assert.equal(response.statusCode, 200, await textOf(response));
     });
 
     test('a client that leaves frees the server behind', { timeout: 60_000 }, async (t) => {
       const port = await startProxy(name, t, facet.port);
       const { json } = await facet.post('/tokenize', { content: '<eos><turn|><|tool_response>', parse_special: true }, authorization);
-      const endless = { stream: true, max_tokens: 3900, logit_bias: Object.fromEntries(json.tokens.map((id) => [id, -100])) };
+      const endless = { stream: true, temperature: 1.5, top_k: 0, max_tokens: 3900, logit_bias: Object.fromEntries(json.tokens.map((id) => [id, -100])) };
       const response = await fetchTls(port, '/v1/chat/completions', { body: chat(endless), headers: authorization });
       await once(response, 'data');
       response.destroy();
