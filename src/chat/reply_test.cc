@@ -4,198 +4,47 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <optional>
-#include <set>
 
-#include "base/json.h"
-#include "support/testing.h"
-#include "text/test_vocabs.h"
+#include "chat/reply_testing.h"
 #include "text/tokenizer.h"
 
 namespace facet {
 namespace {
 
 using Kind = ReplyDelta::Kind;
-using testing::JsonLinesOrDie;
-using testing::RealVocab;
-using testing::TestdataPath;
+using Deltas = std::vector<ReplyDelta>;
+using Texts = std::vector<std::string>;
+using testing::Message;
+using testing::ReplyToken;
+using testing::SplitTokens;
 using testing::TinyVocab;
+using testing::TokensOf;
+using testing::TokensOfText;
+using testing::ToolsNamed;
 
-/// A token as the model gave it: its id, and the bytes where the id does not say them.
-struct Token {
-  int id;
-  std::string bytes;
-};
-
-/// All deltas of a reply, joined.
-struct Reply {
-  std::string content;
-  std::string thought;
-  std::vector<std::string> calls;
-
-  bool operator==(const Reply&) const = default;
-};
-
-void Add(Reply& reply, const std::vector<ReplyDelta>& deltas) {
-  for (const ReplyDelta& delta : deltas) {
-    EXPECT_TRUE(IsValidUtf8(delta.text));
-    if (delta.kind == Kind::kCall) {
-      reply.calls.push_back(delta.text);
-    } else {
-      EXPECT_FALSE(delta.text.empty());
-      (delta.kind == Kind::kContent ? reply.content : reply.thought) += delta.text;
-    }
-  }
+const Json& Tools() {
+  static const Json tools = ToolsNamed({"f", "g", "find"});
+  return tools;
 }
 
-Reply Split(const Vocab& vocab, const std::vector<Token>& tokens, bool in_thought = false) {
-  ReplySplitter splitter(vocab, in_thought);
-  Reply reply;
-  for (const Token& token : tokens) {
-    Add(reply, splitter.Push(token.id, token.bytes));
-  }
-  Add(reply, splitter.Finish());
-  return reply;
+Message SplitPieces(const Texts& pieces, bool in_thought = false) {
+  return SplitTokens(TinyVocab(), TokensOf(pieces), Tools(), in_thought);
 }
 
-/// Marks by their text, and other text as one token of the tiny vocabulary: the splitter asks no
-/// more of ordinary tokens than not to be special.
-std::vector<Token> Tokens(std::initializer_list<std::string_view> pieces) {
-  const int ordinary = *TinyVocab().Find("a");
-  std::vector<Token> tokens;
-  for (const std::string_view piece : pieces) {
-    const std::optional<int> id = TinyVocab().Find(piece);
-    if (id && TinyVocab().is_special(*id)) {
-      tokens.push_back({*id, std::string(piece)});
-    } else {
-      tokens.push_back({ordinary, std::string(piece)});
-    }
-  }
-  return tokens;
+/// Of a reply with its marks written out.
+Message Split(std::string_view text, const Json& tools = Tools()) {
+  return SplitTokens(TinyVocab(), TokensOfText(text), tools);
 }
 
-Reply SplitPieces(std::initializer_list<std::string_view> pieces, bool in_thought = false) {
-  return Split(TinyVocab(), Tokens(pieces), in_thought);
-}
-
-/// The tokens of a row of reply_cases.jsonl in the tiny vocabulary.
-std::vector<Token> CaseTokens(const Json& row) {
-  std::vector<Token> tokens;
-  for (const Json& token : row["tokens"].items()) {
-    if (token.contains("c")) {
-      tokens.push_back({*TinyVocab().Find(token["c"].as_string()), token["c"].as_string()});
-    } else if (token.contains("b")) {
-      const int byte = std::stoi(token["b"].as_string(), nullptr, 16);
-      tokens.push_back({TinyVocab().byte_id(static_cast<uint8_t>(byte)),
-                        std::string(1, static_cast<char>(byte))});
-    } else {
-      tokens.push_back({*TinyVocab().Find("a"), token.as_string()});
-    }
-  }
-  return tokens;
-}
-
-/// Rows whose calls become content: of a cut call, or where no tools were offered. That is for the
-/// parser of calls, which knows what makes a whole call.
-bool NeedsCallParser(const Json& row) {
-  static const std::set<std::string> kIds = {"P39", "N06", "N16"};
-  return kIds.count(row["id"].as_string()) > 0;
-}
-
-void ExpectContentAndThought(const Json& row, const Reply& reply) {
-  EXPECT_EQ(reply.content, row["expect"]["content"].as_string()) << row["id"].as_string();
-  EXPECT_EQ(reply.thought, row["expect"]["reasoning"].as_string()) << row["id"].as_string();
-  EXPECT_EQ(reply.calls.size(), row["expect"]["tool_calls"].items().size())
-      << row["id"].as_string();
-}
-
-TEST(ReplyCases, ContentThoughtAndNumberOfCalls) {
-  int n_exact_text = 0;
-  int n_with_calls = 0;
-  int n_left = 0;
-  for (const Json& row : JsonLinesOrDie(TestdataPath("reply/reply_cases.jsonl"))) {
-    if (NeedsCallParser(row)) {
-      ++n_left;
-      continue;
-    }
-    const bool has_calls = !row["expect"]["tool_calls"].items().empty();
-    n_with_calls += has_calls ? 1 : 0;
-    n_exact_text += !has_calls && row["level"].as_string() == "exact" ? 1 : 0;
-    ExpectContentAndThought(
-        row, Split(TinyVocab(), CaseTokens(row), row["start"].as_string() == "thought"));
-  }
-  EXPECT_EQ(n_exact_text, 8);   // complete here
-  EXPECT_EQ(n_with_calls, 35);  // names and arguments are left to the parser of calls
-  EXPECT_EQ(n_left, 3);         // left to it altogether
-}
-
-TEST(ReplyCases, IdsOfTheRealVocabulary) {
-  if (RealVocab() == nullptr) {
-    GTEST_SKIP() << testing::kNoShared;
-  }
-  for (const Json& row : JsonLinesOrDie(TestdataPath("reply/reply_cases.jsonl"))) {
-    std::vector<Token> tokens;
-    for (const Json& id : row["ids"].items()) {
-      const int token = static_cast<int>(id.as_int());
-      tokens.push_back({token, std::string(RealVocab()->bytes(token))});
-    }
-    const bool in_thought = row["start"].as_string() == "thought";
-    const Reply reply = Split(*RealVocab(), tokens, in_thought);
-    EXPECT_EQ(reply, Split(TinyVocab(), CaseTokens(row), in_thought)) << row["id"].as_string();
-  }
-}
-
-TEST(ReplyCases, CallTextIsAllThatStandsBetweenTheMarks) {
-  const auto rows = JsonLinesOrDie(TestdataPath("reply/reply_cases.jsonl"));
-  const auto calls = [&](std::string_view id) {
-    const auto row = std::find_if(rows.begin(), rows.end(),
-                                  [&](const Json& r) { return r["id"].as_string() == id; });
-    return Split(TinyVocab(), CaseTokens(*row)).calls;
-  };
-  EXPECT_EQ(calls("P01"), std::vector<std::string>{"call:get_time{zone:<|\"|>Europe/Oslo<|\"|>}"});
-  EXPECT_EQ(calls("N04"),
-            std::vector<std::string>{"call:doc{t:<|\"|>use call:f{x:1} or <|tool_call>call:g{}"
-                                     "<tool_call|>, k:2<|\"|>,n:1}"});
-  EXPECT_EQ(calls("N05"), (std::vector<std::string>{"call:a{}", "call:b{n:1}"}));
-  EXPECT_EQ(calls("N14"), std::vector<std::string>{"call:f{a:<|\"|>x😀y<|\"|>}"});
-  EXPECT_EQ(calls("P39"),
-            std::vector<std::string>{"call:write{path:<|\"|>a.txt<|\"|>,text:<|\"|>half"});
-}
-
-TEST(ReplyCases, SlipsNeverLeakMarkupOrBreakCharacters) {
-  constexpr std::string_view kMarks[] = {"<|channel>",      "<channel|>", "<|tool_call>",
-                                         "<tool_call|>",    "<|turn>",    "<turn|>",
-                                         "<|tool_response>"};
-  const auto expect_clean = [&](const std::string& id, const std::vector<Token>& tokens) {
-    const Reply reply = Split(TinyVocab(), tokens);
-    for (const std::string_view mark : kMarks) {
-      EXPECT_EQ((reply.content + reply.thought).find(mark), std::string::npos) << id;
-    }
-  };
-  for (const Json& row : JsonLinesOrDie(TestdataPath("reply/reply_cases.jsonl"))) {
-    const std::string& id = row["id"].as_string();
-    if (id == "N04") {
-      continue;  // has marks as ordinary text
-    }
-    const std::vector<Token> tokens = CaseTokens(row);
-    for (size_t i = 0; i < tokens.size(); ++i) {
-      std::vector<Token> slip = tokens;
-      slip.erase(slip.begin() + static_cast<ptrdiff_t>(i));
-      expect_clean(id, slip);
-      slip = tokens;
-      slip.insert(slip.begin() + static_cast<ptrdiff_t>(i), tokens[i]);
-      expect_clean(id, slip);
-      slip = tokens;
-      std::swap(slip[i], slip[(i + 1) % slip.size()]);
-      expect_clean(id, slip);
-    }
-  }
+void ExpectText(const Message& message, std::string_view content, std::string_view thought = "") {
+  EXPECT_EQ(message.content, content);
+  EXPECT_EQ(message.thought, thought);
+  EXPECT_EQ(message.call_texts(), Texts{});
 }
 
 TEST(ReplySplitterTest, HandsOutTextAsItComes) {
-  ReplySplitter splitter(TinyVocab(), false);
+  ReplySplitter splitter(TinyVocab(), Tools(), false);
   const int ordinary = *TinyVocab().Find("a");
-  using Deltas = std::vector<ReplyDelta>;
   EXPECT_EQ(splitter.Push(ordinary, "Fo"), (Deltas{{Kind::kContent, "Fo"}}));
   EXPECT_EQ(splitter.Push(ordinary, "ur "), (Deltas{{Kind::kContent, "ur "}}));
   EXPECT_EQ(splitter.Push(*TinyVocab().Find("<|channel>"), ""), Deltas{});
@@ -204,18 +53,19 @@ TEST(ReplySplitterTest, HandsOutTextAsItComes) {
   EXPECT_EQ(splitter.Push(ordinary, "see"), (Deltas{{Kind::kThought, " see"}}));
   EXPECT_EQ(splitter.Push(*TinyVocab().Find("<|tool_call>"), ""), Deltas{});
   EXPECT_EQ(splitter.Push(ordinary, "call:f{}"), Deltas{});
+  EXPECT_EQ(splitter.n_calls(), 0);
   EXPECT_EQ(splitter.Push(*TinyVocab().Find("<tool_call|>"), ""),
-            (Deltas{{Kind::kCall, "call:f{}"}}));
+            (Deltas{{Kind::kCall, "{}", "f", 0}}));
+  EXPECT_EQ(splitter.n_calls(), 1);
   EXPECT_EQ(splitter.Push(ordinary, "more\n"), (Deltas{{Kind::kThought, "more"}}));
   EXPECT_EQ(splitter.Finish(), Deltas{});
 }
 
 TEST(ReplySplitterTest, HoldsACharacterUntilItIsWhole) {
-  ReplySplitter splitter(TinyVocab(), false);
+  ReplySplitter splitter(TinyVocab(), Json(), false);
   const auto byte = [&](uint8_t value) {
     return splitter.Push(TinyVocab().byte_id(value), std::string(1, static_cast<char>(value)));
   };
-  using Deltas = std::vector<ReplyDelta>;
   EXPECT_EQ(byte(0xF0), Deltas{});
   EXPECT_EQ(byte(0x9F), Deltas{});
   EXPECT_EQ(byte(0x98), Deltas{});
@@ -228,48 +78,100 @@ TEST(ReplySplitterTest, HoldsACharacterUntilItIsWhole) {
 }
 
 TEST(ReplySplitterTest, ToleratesSlipsInThoughts) {
-  const Reply ok = {"ok", "hm", {}};
-  EXPECT_EQ(SplitPieces({"<|channel>", "thought\n", "hm\n", "<channel|>", "ok"}), ok);
-  EXPECT_EQ(SplitPieces({"<|channel>", "hm", "<channel|>", "ok"}), ok);
-  EXPECT_EQ(SplitPieces({"<|channel>", "thought", "<channel|>", "ok"}), (Reply{"ok", "", {}}));
-  EXPECT_EQ(SplitPieces({"<|channel>", "<|channel>", "thought\nhm", "<channel|>", "ok"}), ok);
-  EXPECT_EQ(SplitPieces({"<|channel>", "<channel|>", "<channel|>", "ok"}), (Reply{"ok", "", {}}));
-  EXPECT_EQ(SplitPieces({"<|channel>", "thoughtful", "<channel|>", "ok"}),
-            (Reply{"ok", "thoughtful", {}}));
-  EXPECT_EQ(SplitPieces({"<|channel>", "thou", "<channel|>", "ok"}), (Reply{"ok", "thou", {}}));
-  EXPECT_EQ(SplitPieces({"<|channel>", "thought\nh", "<|channel>", "thought\nm"}),
-            (Reply{"", "hm", {}}));
+  ExpectText(SplitPieces({"<|channel>", "thought\n", "hm\n", "<channel|>", "ok"}), "ok", "hm");
+  ExpectText(SplitPieces({"<|channel>", "hm", "<channel|>", "ok"}), "ok", "hm");
+  ExpectText(SplitPieces({"<|channel>", "thought", "<channel|>", "ok"}), "ok");
+  ExpectText(SplitPieces({"<|channel>", "<|channel>", "thought\nhm", "<channel|>", "ok"}), "ok",
+             "hm");
+  ExpectText(SplitPieces({"<|channel>", "<channel|>", "<channel|>", "ok"}), "ok");
+  ExpectText(SplitPieces({"<|channel>", "thoughtful", "<channel|>", "ok"}), "ok", "thoughtful");
+  ExpectText(SplitPieces({"<|channel>", "thou", "<channel|>", "ok"}), "ok", "thou");
+  ExpectText(SplitPieces({"<|channel>", "thought\nh", "<|channel>", "thought\nm"}), "", "hm");
 }
 
-TEST(ReplySplitterTest, ToleratesSlipsInCalls) {
-  EXPECT_EQ(SplitPieces({"<|tool_call>", "call:a{}", "<|tool_call>", "call:b{}"}),
-            (Reply{"", "", {"call:a{}", "call:b{}"}}));
-  EXPECT_EQ(SplitPieces({"x", "<tool_call|>", "y", "<|tool_call>", "<tool_call|>"}),
-            (Reply{"xy", "", {""}}));
-  EXPECT_EQ(SplitPieces({"<|tool_call>", "call:a{", "<|channel>", "hm", "<channel|>", "ok"}),
-            (Reply{"ok", "hm", {"call:a{"}}));
-  EXPECT_EQ(SplitPieces({"<|tool_call>", "call:a{}", "<|tool_response>", "x"}),
-            (Reply{"x", "", {"call:a{}"}}));
-  // The thought around a call goes on after it, unless it was closed within.
-  EXPECT_EQ(SplitPieces({"<|channel>", "h", "<|tool_call>", "c", "<tool_call|>", "m"}),
-            (Reply{"", "hm", {"c"}}));
-  EXPECT_EQ(
-      SplitPieces({"<|channel>", "hm", "<|tool_call>", "c", "<channel|>", "<tool_call|>", "ok"}),
-      (Reply{"ok", "hm", {"c"}}));
+TEST(ReplySplitterTest, ACallEndsWhereAnotherMarkBeginsSomethingNew) {
+  const Message two = SplitPieces({"<|tool_call>", "call:f{}", "<|tool_call>", "call:g{}"});
+  EXPECT_EQ(two.call_texts(), (Texts{"f{}", "g{}"}));
+  EXPECT_EQ(two.n_repairs, 2);
+  const Message cut = SplitPieces({"<|tool_call>", "call:f{", "<|channel>", "hm", "<channel|>"});
+  ExpectText(cut, "call:f{", "hm");
+  EXPECT_EQ(cut.n_parse_errors, 1);
+  const Message ended = SplitPieces({"<|tool_call>", "call:f{}", "<|tool_response>", "x"});
+  EXPECT_EQ(ended.call_texts(), Texts{"f{}"});
+  EXPECT_EQ(ended.content, "x");
+}
+
+TEST(ReplySplitterTest, AThoughtGoesOnAfterACallUnlessClosedWithin) {
+  const Message open =
+      SplitPieces({"<|channel>", "h", "<|tool_call>", "call:f{}", "<tool_call|>", "m"});
+  EXPECT_EQ(open.thought, "hm");
+  EXPECT_EQ(open.call_texts(), Texts{"f{}"});
+  const Message closed = SplitPieces(
+      {"<|channel>", "hm", "<|tool_call>", "call:f{}", "<channel|>", "<tool_call|>", "ok"});
+  EXPECT_EQ(closed.content, "ok");
+  EXPECT_EQ(closed.thought, "hm");
+  EXPECT_EQ(closed.call_texts(), Texts{"f{}"});
+}
+
+TEST(ReplySplitterTest, AnEmptyCallIsAnErrorUnlessOpenedTwice) {
+  const Message empty = SplitPieces({"<|tool_call>", "<tool_call|>"});
+  ExpectText(empty, "");
+  EXPECT_EQ(empty.n_parse_errors, 1);
+  const Message twice = SplitPieces({"<|tool_call>", "<|tool_call>", "call:f{}", "<tool_call|>"});
+  EXPECT_EQ(twice.call_texts(), Texts{"f{}"});
+  EXPECT_EQ(twice.n_parse_errors, 0);
+}
+
+TEST(ReplySplitterTest, WithoutItsMarkACallIsFoundOnlyAtTheStartAndOnlyIfOffered) {
+  EXPECT_EQ(Split("call:f{a:<|\"|>x<|\"|>}<tool_call|>").call_texts(), Texts{R"(f{"a":"x"})"});
+  EXPECT_EQ(Split(" \ncall:f{}").call_texts(), Texts{"f{}"});
+  EXPECT_EQ(Split("<|channel>thought\nhm\n<channel|>call:g{n:1}").call_texts(),
+            Texts{R"(g{"n":1})"});
+  const Message followed = Split("call:f{a:1}\ncall:g{} Done.");
+  EXPECT_EQ(followed.call_texts(), (Texts{R"(f{"a":1})", "g{}"}));
+  EXPECT_EQ(followed.content, "Done.");
+  for (const std::string_view text : {"call:h{}", "call:fi{}", "Use call:f{}", "call: me", "call",
+                                      "call:fin", "call:find us", "callous"}) {
+    const Message message = Split(text);
+    ExpectText(message, text);
+    EXPECT_EQ(message.n_parse_errors, 0) << text;
+  }
+  const Message cut = Split("call:f{a:1");
+  ExpectText(cut, "call:f{a:1");
+  EXPECT_EQ(cut.n_parse_errors, 1);
+}
+
+TEST(ReplySplitterTest, TextThatCannotBeACallIsHandedOutAtOnce) {
+  ReplySplitter splitter(TinyVocab(), Tools(), false);
+  const int ordinary = *TinyVocab().Find("a");
+  EXPECT_EQ(splitter.Push(ordinary, "call:"), Deltas{});
+  EXPECT_EQ(splitter.Push(ordinary, "fi"), Deltas{});
+  EXPECT_EQ(splitter.Push(ordinary, "x"), (Deltas{{Kind::kContent, "call:fix"}}));
+  EXPECT_EQ(splitter.Push(ordinary, " it"), (Deltas{{Kind::kContent, " it"}}));
+}
+
+TEST(ReplySplitterTest, WithoutToolsTheTextOfACallIsContentAtOnce) {
+  ReplySplitter splitter(TinyVocab(), Json(), false);
+  EXPECT_EQ(splitter.Push(*TinyVocab().Find("<|tool_call>"), ""), Deltas{});
+  EXPECT_EQ(splitter.Push(*TinyVocab().Find("a"), "call:f{"),
+            (Deltas{{Kind::kContent, "call:f{"}}));
+  EXPECT_EQ(splitter.Push(*TinyVocab().Find("<|\"|>"), ""), Deltas{});
+  EXPECT_EQ(splitter.Push(*TinyVocab().Find("<tool_call|>"), ""), Deltas{});
+  EXPECT_EQ(splitter.n_calls() + splitter.n_repairs() + splitter.n_parse_errors(), 0);
 }
 
 TEST(ReplySplitterTest, DropsTurnHeaders) {
-  EXPECT_EQ(SplitPieces({"<|turn>", "mod", "el\nHi", "<turn|>", "\n", "<|turn>", "model\n"}),
-            (Reply{"Hi\n", "", {}}));
-  EXPECT_EQ(SplitPieces({"<|turn>", "models"}), (Reply{"models", "", {}}));
-  EXPECT_EQ(SplitPieces({"<|channel>", "hm", "<turn|>", "ok"}), (Reply{"ok", "hm", {}}));
+  ExpectText(SplitPieces({"<|turn>", "mod", "el\nHi", "<turn|>", "\n", "<|turn>", "model\n"}),
+             "Hi\n");
+  ExpectText(SplitPieces({"<|turn>", "models"}), "models");
+  ExpectText(SplitPieces({"<|channel>", "hm", "<turn|>", "ok"}), "ok", "hm");
 }
 
 TEST(ReplySplitterTest, WhiteSpace) {
-  EXPECT_EQ(SplitPieces({" ", "\n"}), Reply{});
-  EXPECT_EQ(SplitPieces({" ", "\na", " ", "\n"}), (Reply{" \na \n", "", {}}));
-  EXPECT_EQ(SplitPieces({"<|channel>", "thought\n", " \n", "a", "\n", " b\n ", "<channel|>"}),
-            (Reply{"", "a\n b", {}}));
+  ExpectText(SplitPieces({" ", "\n"}), "");
+  ExpectText(SplitPieces({" ", "\na", " ", "\n"}), " \na \n");
+  ExpectText(SplitPieces({"<|channel>", "thought\n", " \n", "a", "\n", " b\n ", "<channel|>"}), "",
+             "a\n b");
 }
 
 TEST(ReplySplitterTest, WorksWithoutMarksInTheVocabulary) {
@@ -280,19 +182,17 @@ TEST(ReplySplitterTest, WorksWithoutMarksInTheVocabulary) {
   parts.kinds = {TokenKind::kUnknown, TokenKind::kNormal, TokenKind::kNormal};
   const auto vocab = Vocab::FromParts(parts);
   ASSERT_TRUE(vocab.ok()) << vocab.error().Message();
-  EXPECT_EQ(Split(*vocab, {{1, "a"}, {2, "<|channel>"}, {2, "b"}}),
-            (Reply{"a<|channel>b", "", {}}));
+  ExpectText(SplitTokens(*vocab, {{1, "a"}, {2, "<|channel>"}, {2, "b"}}, Tools()), "a<|channel>b");
   EXPECT_FALSE(EndsInOpenThought(*vocab, std::vector<int>{1, 2}));
 }
 
 TEST(ReplySplitterTest, TimeIsLinearInTheReply) {
-  std::vector<Token> tokens = Tokens({"<|channel>"});
+  std::vector<ReplyToken> tokens = TokensOf({"<|channel>"});
   tokens.resize(200'000, {*TinyVocab().Find("a"), " "});
   tokens.push_back({*TinyVocab().Find("a"), "x"});
-  const Reply reply = Split(TinyVocab(), tokens);
-  EXPECT_EQ(reply.thought, "x");
+  EXPECT_EQ(SplitTokens(TinyVocab(), tokens, Tools()).thought, "x");
   tokens.insert(tokens.begin() + 1, {*TinyVocab().Find("a"), "y"});
-  EXPECT_EQ(Split(TinyVocab(), tokens).thought.size(), 200'001u);
+  EXPECT_EQ(SplitTokens(TinyVocab(), tokens, Tools()).thought.size(), 200'001u);
 }
 
 TEST(EndsInOpenThoughtTest, LooksAtTheLastMark) {
@@ -314,34 +214,162 @@ TEST(EndsInOpenThoughtTest, LooksAtTheLastMark) {
 // Statements of testdata/reports.md, by number.
 
 TEST(Reports, N15_AnotherFamilysTurnMarkerIsText) {
-  EXPECT_EQ(SplitPieces({"It ends with <", "end_of_turn", "> or </s>", " there."}),
-            (Reply{"It ends with <end_of_turn> or </s> there.", "", {}}));
+  ExpectText(SplitPieces({"It ends with <", "end_of_turn", "> or </s>", " there."}),
+             "It ends with <end_of_turn> or </s> there.");
+}
+
+TEST(Reports, N23_LostOrMixedDelimitersAreRepairedOrTheTextIsShown) {
+  for (const std::string_view arguments :
+       {R"({q:<|"|>a b<|"|>,n:1})", R"({q:a b<|"|>,n:1})", R"({q:<|"|>a b,n:1})", R"({q:a b,n:1})",
+        R"({q:"a b<|"|>,n:1})", R"({q:<|"|>a b",n:1})", R"({q:'a b',n:1})"}) {
+    const Message message = Split("<|tool_call>call:f" + std::string(arguments) + "<tool_call|>");
+    EXPECT_EQ(message.call_texts(), Texts{R"(f{"q":"a b","n":1})"}) << arguments;
+  }
+  const Message broken = Split("<|tool_call>call:f{no key}<tool_call|>");
+  ExpectText(broken, "call:f{no key}");
+  EXPECT_EQ(broken.n_parse_errors, 1);
+}
+
+TEST(Reports, N24_QuotesInsideContainersAreSyntax) {
+  EXPECT_EQ(Split(R"(<|tool_call>call:f{l:["x",'y'],o:{"k":"v"}}<tool_call|>)").call_texts(),
+            Texts{R"(f{"l":["x","y"],"o":{"k":"v"}})"});
+}
+
+TEST(Reports, N25_ForeignSyntaxIsReadAndTheNextCallSurvives) {
+  constexpr std::string_view kGood = R"(<|tool_call>call:g{k:<|"|>v<|"|>}<tool_call|>)";
+  for (const std::string_view bad :
+       {R"(call:f{a=<|"|>x<|"|>})", R"(call:f(a:<|"|>x<|"|>))", R"(f{a:<|"|>x<|"|>})",
+        R"(:f{a:<|"|>x<|"|>})", R"(call f{a:<|"|>x<|"|>})"}) {
+    const Message message =
+        Split("<|tool_call>" + std::string(bad) + "<tool_call|>" + std::string(kGood));
+    EXPECT_EQ(message.call_texts(), (Texts{R"(f{"a":"x"})", R"(g{"k":"v"})"})) << bad;
+    EXPECT_EQ(message.calls.back().index, 1);
+  }
+}
+
+TEST(Reports, N26_ALastBraceLostBeforeTheCloserIsNoLoss) {
+  const Message message = Split(R"(<|tool_call>call:f{o:{k:<|"|>v<|"|>}<tool_call|>)");
+  EXPECT_EQ(message.call_texts(), Texts{R"(f{"o":{"k":"v"}})"});
+  EXPECT_EQ(message.n_repairs, 1);
+}
+
+TEST(Reports, N27_TheClosingMarkerAsTextComesBackWhole) {
+  const Message message = SplitPieces({"<|tool_call>", "call:f{t:", "<|\"|>", "a <tool_",
+                                       "call|> b", "<|\"|>", "}", "<tool_call|>"});
+  EXPECT_EQ(message.call_texts(), Texts{R"(f{"t":"a <tool_call|> b"})"});
+}
+
+TEST(Reports, N28_ALostDelimiterSwallowsNoKeyAndAStrayBracketStopsNothing) {
+  EXPECT_EQ(
+      Split(R"(<|tool_call>call:f{a:<|"|>x,b:<|"|>y<|"|>,c:[1]],d:2}<tool_call|>)").call_texts(),
+      Texts{R"(f{"a":"x","b":"y","c":[1],"d":2})"});
+}
+
+TEST(Reports, N29_NothingIsCutAtTheFirstClosingBrace) {
+  EXPECT_EQ(Split(R"(<|tool_call>call:f{o:{p:{q:1}},t:<|"|>if(x){y();}}<|"|>,u:2}<tool_call|>)")
+                .call_texts(),
+            Texts{R"(f{"o":{"p":{"q":1}},"t":"if(x){y();}}","u":2})"});
+}
+
+TEST(Reports, N30_ACallInAThoughtOrRightAfterItIsACall) {
+  const Message inside = Split("<|channel>thought\nhm<|tool_call>call:f{}<tool_call|><channel|>ok");
+  EXPECT_EQ(inside.call_texts(), Texts{"f{}"});
+  EXPECT_EQ(inside.thought, "hm");
+  EXPECT_EQ(inside.content, "ok");
+  const Message after = Split("<|channel>thought\nhm\n<channel|><|tool_call>call:f{}<tool_call|>");
+  EXPECT_EQ(after.call_texts(), Texts{"f{}"});
+  EXPECT_EQ(after.n_repairs, 0);
 }
 
 TEST(Reports, N31_SurplusClosersAndHalfAnOpenerReachNobody) {
-  EXPECT_EQ(SplitPieces({"ok", "<channel|>", "<tool_call|>", "<|channel>"}), (Reply{"ok", "", {}}));
+  ExpectText(SplitPieces({"ok", "<channel|>", "<tool_call|>", "<|channel>"}), "ok");
+  ExpectText(SplitPieces({"ok", "<tool_call|>", "<tool_call|>", "<|tool_call>"}), "ok");
+}
+
+TEST(Reports, N32_AnInventedSyntaxIsShownAndCounted) {
+  for (const std::string_view text :
+       {R"({"name": "f", "arguments": {"a": 1}})", "f a=1", "<f><a>1</a></f>", "call:f[a:1]"}) {
+    const Message message = Split("<|tool_call>" + std::string(text) + "<tool_call|>");
+    ExpectText(message, text);
+    EXPECT_EQ(message.n_parse_errors, 1) << text;
+  }
+}
+
+TEST(Reports, N33_ASourceFileComesBackByteForByte) {
+  std::string file;
+  for (int line = 0; line < 300; ++line) {
+    file += "  if (s[" + std::to_string(line) + "] == '}') { p(`${\"x\\n\"}`, {a: [1, 2]}); }\n";
+  }
+  const Message message =
+      Split("<|tool_call>call:f{text:<|\"|>" + file + "<|\"|>,n:1}<tool_call|>");
+  ASSERT_EQ(message.calls.size(), 1u);
+  const Json arguments = *ParseJson(message.calls[0].text, "arguments");
+  EXPECT_EQ(arguments["text"].as_string(), file);
+  EXPECT_EQ(arguments["n"].as_int(), 1);
+  EXPECT_EQ(message.n_repairs, 0);
+}
+
+TEST(Reports, N35_ACallIsKnownWithItsClosingMark) {
+  ReplySplitter splitter(TinyVocab(), Tools(), false);
+  for (const ReplyToken& token : TokensOfText("<|tool_call>call:f{}")) {
+    splitter.Push(token.id, token.bytes);
+    EXPECT_EQ(splitter.n_calls(), 0);
+  }
+  splitter.Push(*TinyVocab().Find("<tool_call|>"), "");
+  EXPECT_EQ(splitter.n_calls(), 1);
 }
 
 TEST(Reports, N36_ProseAndCodeAreNoCalls) {
-  EXPECT_EQ(SplitPieces({"```\n", "<|tool_", "call>call:f{}<tool_call|>\n```"}),
-            (Reply{"```\n<|tool_call>call:f{}<tool_call|>\n```", "", {}}));
+  const Texts pieces = {"```\n", "<|tool_", "call>call:f{}<tool_call|>\n```"};
+  ExpectText(SplitPieces(pieces), "```\n<|tool_call>call:f{}<tool_call|>\n```");
+  ExpectText(Split("<|tool_call>call:f{a:<|\"|>x<|\"|>}<tool_call|>", Json()), "call:f{a:x}");
+  ExpectText(Split("<|channel>hm<|tool_call>call:f{}<tool_call|>", Json::MakeArray({})), "call:f{}",
+             "hm");
 }
 
 TEST(Reports, N38_ContentIsFreeOfMarkers) {
-  EXPECT_EQ(SplitPieces({"<|channel>", "thought\n", "Easy.\n", "<channel|>", "Four."}),
-            (Reply{"Four.", "Easy.", {}}));
+  ExpectText(SplitPieces({"<|channel>", "thought\n", "Easy.\n", "<channel|>", "Four."}), "Four.",
+             "Easy.");
 }
 
 TEST(Reports, N39_APromptInAThoughtStartsTheReplyAsReasoning) {
-  const Reply reply = {"It is 7.", "It is seven.", {}};
-  EXPECT_EQ(SplitPieces({"It is ", "seven.\n", "<channel|>", "It is 7."}, true), reply);
-  EXPECT_EQ(SplitPieces({"thought\n", "It is seven.", "<channel|>", "It is 7."}, true), reply);
+  ExpectText(SplitPieces({"It is ", "seven.\n", "<channel|>", "It is 7."}, true), "It is 7.",
+             "It is seven.");
+  ExpectText(SplitPieces({"thought\n", "It is seven.", "<channel|>", "It is 7."}, true), "It is 7.",
+             "It is seven.");
+}
+
+TEST(Reports, N41_AThoughtThatIsCutLeavesNoHeaderBehind) {
+  // The engine closes the channel by itself when the budget is spent, also inside the header.
+  ExpectText(SplitPieces({"<|channel>", "thought", "<channel|>", "Four."}), "Four.");
+  ExpectText(SplitPieces({"<|channel>", "<channel|>", "Four."}), "Four.");
+}
+
+TEST(Reports, N46_NumbersAndLiteralsWaitUntilTheyAreCertain) {
+  ReplySplitter splitter(TinyVocab(), Tools(), false);
+  for (const ReplyToken& token : TokensOfText("<|tool_call>call:f{n:1")) {
+    EXPECT_EQ(splitter.Push(token.id, token.bytes), Deltas{});
+  }
+  for (const ReplyToken& token : TokensOfText("e5}")) {
+    EXPECT_EQ(splitter.Push(token.id, token.bytes), Deltas{});
+  }
+  EXPECT_EQ(splitter.Push(*TinyVocab().Find("<tool_call|>"), ""),
+            (Deltas{{Kind::kCall, R"({"n":1e5})", "f", 0}}));
+}
+
+TEST(Reports, N47_ParallelCallsCarryTheirIndex) {
+  const Message message = Split(
+      "<|tool_call>call:f{}<tool_call|><|tool_call>call:g{}<tool_call|>"
+      "<|tool_call>call:f{n:1}<tool_call|>");
+  EXPECT_EQ(message.calls, (Deltas{{Kind::kCall, "{}", "f", 0},
+                                   {Kind::kCall, "{}", "g", 1},
+                                   {Kind::kCall, R"({"n":1})", "f", 2}}));
 }
 
 TEST(Reports, N49_TokensThatEndAReplyAreNotPartOfIt) {
   const std::vector<int>& ends = TinyVocab().end_ids();
   for (const std::string_view end : {"<eos>", "<turn|>", "<|tool_response>"}) {
-    EXPECT_EQ(SplitPieces({"ok", end}), (Reply{"ok", "", {}}));
+    ExpectText(SplitPieces({"ok", std::string(end)}), "ok");
     EXPECT_EQ(std::count(ends.begin(), ends.end(), *TinyVocab().Find(end)), 1) << end;
   }
 }
