@@ -122,9 +122,8 @@ Status ExpectNumber(ByteCursor& cursor, std::string_view what, T wanted) {
   return {};
 }
 
-/// From the beginning to the key's end.
-Status ReadHead(ByteCursor& cursor, const PrefixFileKey& key) {
-  const uint64_t n_bytes = cursor.remaining();
+/// From the beginning of a file of `n_bytes` to the key's end.
+Status ReadHead(ByteCursor& cursor, uint64_t n_bytes, const PrefixFileKey& key) {
   FACET_ASSIGN(const auto magic, cursor.Take(kMagic.size(), "magic"));
   if (AsText(magic) != kMagic) {
     return Refuse(cursor.name(), "no prefix cache", fmt::format("{} at its beginning", kMagic));
@@ -142,9 +141,6 @@ Status ReadHead(ByteCursor& cursor, const PrefixFileKey& key) {
 }
 
 Status CheckDigest(std::span<const std::byte> bytes, const std::string& name) {
-  if (bytes.size() < kDigestBytes) {
-    return Refuse(name, fmt::format("{} bytes", bytes.size()), "a checksum at the end");
-  }
   Sha256 hash;
   hash.Add(bytes.first(bytes.size() - kDigestBytes));
   if (AsText(bytes.last(kDigestBytes)) != hash.Hex()) {
@@ -302,8 +298,8 @@ Status SavePrefixFile(const std::string& path, const PrefixFileKey& key, const P
 Result<std::vector<StoredPrefix>> ParsePrefixFile(std::span<const std::byte> bytes,
                                                   const std::string& name,
                                                   const PrefixFileKey& key) {
-  ByteCursor cursor(bytes, name);
-  FACET_RETURN_IF_ERROR(ReadHead(cursor, key));
+  ByteCursor cursor(bytes.first(bytes.size() - std::min(bytes.size(), kDigestBytes)), name);
+  FACET_RETURN_IF_ERROR(ReadHead(cursor, bytes.size(), key));
   FACET_RETURN_IF_ERROR(CheckDigest(bytes, name));
   FACET_ASSIGN(const auto n_nodes, cursor.Read<uint64_t>("number of nodes"));
   const uint64_t most = std::min<uint64_t>(
@@ -325,9 +321,8 @@ Result<std::vector<StoredPrefix>> ParsePrefixFile(std::span<const std::byte> byt
       FACET_ASSIGN(node.sliding, cursor.Take(key.sliding_block_bytes, "sliding block"));
     }
   }
-  if (cursor.remaining() != kDigestBytes) {
-    return Refuse(name, fmt::format("{} bytes after the blocks", cursor.remaining()),
-                  fmt::format("a checksum of {}", kDigestBytes));
+  if (cursor.remaining() != 0) {
+    return Refuse(name, fmt::format("{} bytes after the blocks", cursor.remaining()), "none");
   }
   return nodes;
 }
