@@ -171,24 +171,13 @@ bool ArgumentsReader::EndsQuoted(size_t pos) const {
   return EndsValue(next) || (container_.is_object && next == pos && !KeyAt(pos).empty());
 }
 
-/// Whether the mark does not end the string from `begin`, but opens the value after it: then the
-/// end of the string was lost.
+/// Whether the mark does not end the string from `begin`, but opens a value after it: then the end
+/// of the string was lost.
 bool ArgumentsReader::OpensAnother(size_t begin, size_t mark) const {
-  std::string_view before = text_.substr(begin, mark - begin);
-  before = Trim(before.substr(before.size() - std::min(before.size(), kMaxKeyBytes)));
-  if (!container_.is_object) {
-    return before.ends_with(',');
+  while (mark > begin && IsSpace(text_[mark - 1])) {
+    --mark;
   }
-  if (!before.ends_with(':') && !before.ends_with('=')) {
-    return false;
-  }
-  const size_t comma = before.rfind(',');
-  if (comma == kNone) {
-    return false;
-  }
-  before.remove_suffix(1);
-  const std::string_view key = Trim(before.substr(comma + 1));
-  return !key.empty() && std::all_of(key.begin(), key.end(), IsKeyCharacter);
+  return mark > begin && std::string_view(":=,[").find(text_[mark - 1]) != kNone;
 }
 
 /// Whether bare text ends at `pos`. `has_opener`: it is a string whose end was lost, which is
@@ -273,6 +262,7 @@ bool ArgumentsReader::ReadEntries(const ValueSchema& schema) {
   const ValueSchema item = is_object ? ValueSchema() : schema.Item();
   bool is_first = true;
   bool needs_comma = false;
+  bool is_open_twice = false;
   while (true) {
     pos_ = SkipSpace(pos_);
     const char c = At(pos_);
@@ -294,6 +284,10 @@ bool ArgumentsReader::ReadEntries(const ValueSchema& schema) {
     } else if (c == ',') {
       n_repairs_ += needs_comma ? 0 : 1;
       needs_comma = false;
+      ++pos_;
+    } else if (is_object && c == '{' && is_first && !is_open_twice) {
+      is_open_twice = true;
+      ++n_repairs_;
       ++pos_;
     } else {
       n_repairs_ += needs_comma ? 1 : 0;

@@ -33,9 +33,12 @@ struct Head {
   int n_repairs;
 };
 
-/// `text` with "call" and colons taken off its front; of a name that begins with the word too, so
-/// the whole is tried first.
+/// `text` with "call" and colons taken off its ends; a name may begin with the word too, so the
+/// whole is tried first.
 std::string_view WithoutCallWords(std::string_view text, const OfferedTools& tools) {
+  while (text.ends_with(':')) {
+    text.remove_suffix(1);
+  }
   while (!tools.Contains(text)) {
     if (text.starts_with("call")) {
       text.remove_prefix(4);
