@@ -25,6 +25,7 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr int kPollMs = 20;
+constexpr int kDefaultLines = 8;  ///< at a time
 
 /// Keys and values of all lines together stay below this, unless a single one needs more. With less
 /// than whole contexts for all, the engine lets lines wait or computes one again.
@@ -77,16 +78,17 @@ BatchRun::BatchRun(const Options& options, const LoadedModel& model, LineReader*
       lines_(lines),
       results_(results),
       base_seed_(ChooseSeed(options)),
-      n_most_(static_cast<size_t>(options.parallel + options.parallel / 4 + 1)) {}
+      n_lines_(options.parallel.value_or(kDefaultLines)),
+      n_most_(static_cast<size_t>(n_lines_ + n_lines_ / 4 + 1)) {}
 
 Status BatchRun::Start(const RunnerOptions& runner_options) {
   RunnerOptions with_sequences = runner_options;
   with_sequences.n_sequences =
-      SequencesWithin(model_.checkpoint().config(), runner_options, options_.parallel);
+      SequencesWithin(model_.checkpoint().config(), runner_options, n_lines_);
   FACET_ASSIGN(std::unique_ptr<Runner> runner, MakeRunner(model_.checkpoint(), with_sequences));
   EngineOptions engine_options;
   engine_options.max_rows = with_sequences.max_rows;
-  engine_options.max_sequences = options_.parallel;
+  engine_options.max_sequences = n_lines_;
   engine_options.token_bytes = [&vocab = model_.vocab()](int32_t token) {
     return vocab.bytes(token);
   };
@@ -184,8 +186,8 @@ Status BatchRun::Submit(const Json& json, const BatchKey& key) {
       RandomBits(base_seed_, static_cast<uint64_t>(key.line)) & 0xFFFFFFFF);
   Request request = MakeRequest(line.options, model_, std::move(tokens), seed);
   request.id = static_cast<uint64_t>(key.line);
-  Running running{
-      key, ReplyReader(model_.vocab(), request.prompt, line.tools, line.options.raw), {}};
+  Running running{key, ReplyReader(model_.vocab(), request.prompt, line.tools, line.options.raw),
+                  {}};
   running.reply.seed = seed;
   running.reply.model = line.model.empty() ? model_.checkpoint().config().name : line.model;
   const uint64_t id = request.id;

@@ -70,6 +70,7 @@ class BatchRun {
   LineReader* lines_;
   ResultFile* results_;
   uint64_t base_seed_;
+  int n_lines_;    // that are answered at a time
   size_t n_most_;  // in the engine and waiting for it
   EventQueue events_;
   std::unordered_map<uint64_t, Running> running_;  // by line

@@ -56,7 +56,7 @@ TEST(ParseCommandLine, SuggestsCommands) {
   EXPECT_EQ(ErrorOf({}), "no command, wanted facet COMMAND [OPTIONS] (facet --help lists them)");
   EXPECT_EQ(ErrorOf({"rnu"}), "unknown command rnu, did you mean run");
   EXPECT_EQ(ErrorOf({"What is this?"}),
-            "unknown command \"What is this?\", wanted one of run, tokenize, perplexity, inspect, "
+            "unknown command \"What is this?\", wanted one of run, serve, tokenize, perplexity, inspect, "
             "convert, quantize, imatrix, synth, pull, bench, check, help, version");
   EXPECT_EQ(ErrorOf({"-m", "x", "run"}),
             "option -m before a command, wanted facet COMMAND [OPTIONS]");
@@ -70,14 +70,6 @@ TEST(ParseCommandLine, KnowsTheOptionsThatAreCommands) {
   EXPECT_EQ(ParseCommandLine(Words{"--help"})->command, Command::kHelp);
   EXPECT_EQ(ParseCommandLine(Words{"-h"})->command, Command::kHelp);
   EXPECT_EQ(ParseCommandLine(Words{"--version"})->command, Command::kVersion);
-}
-
-TEST(Nearest, FindsSlipsAndBeginnings) {
-  const std::vector<std::string_view> names = {"--temp", "--top-k", "--top-p", "--threads"};
-  EXPECT_EQ(Nearest("--tmep", names), "--temp");
-  EXPECT_EQ(Nearest("--thr", names), "--threads");
-  EXPECT_EQ(Nearest("--completely-different", names), "");
-  EXPECT_EQ(Nearest("", names), "");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@ namespace facet {
 namespace {
 
 constexpr Command kRun = Command::kRun;
+constexpr Command kServe = Command::kServe;
 constexpr Command kTokenize = Command::kTokenize;
 constexpr Command kInspect = Command::kInspect;
 constexpr Command kConvert = Command::kConvert;
@@ -32,6 +33,26 @@ std::vector<CommandSpec> UsingModels() {
                      "words, then standard input"},
                     {"facet run -m MODEL --json \"Hello\" | jq .", "events for another program"}},
        .max_words = SIZE_MAX},
+      {.id = kServe,
+       .name = "serve",
+       .usage = "[OPTIONS]",
+       .summary = "answer programs and chat front ends over HTTP, with OpenAI's API",
+       .text =
+           "Serves the model on http://127.0.0.1:8080/v1 until Ctrl-C or SIGTERM. Requests are "
+           "computed together, and what was computed of a prompt is kept for the next one that "
+           "begins like it. docs/http_api.md tells the routes, docs/deployment.md how to run it "
+           "behind a proxy.\n\n"
+           "Without a key only this machine is served. One line per request goes to standard "
+           "error, without any text of the user's. The options of sampling, --max-tokens and "
+           "--think stand in where a request says nothing. The exit code is 1 when the port is in "
+           "use, 2 when the model is refused.",
+       .examples = {{"facet serve -m gemma-4-E2B-it-Q4_K_M.gguf", "for programs on this machine"},
+                    {"facet serve -m MODEL --host 0.0.0.0 --api-key-file keys.txt",
+                     "for others, who need a key"},
+                    {"facet serve -m MODEL --cors https://chat.example", "for a page in a browser"},
+                    {"facet serve -m MODEL --ctx-size 32768 --check",
+                     "what it would take, without serving"}},
+       .wanted = "options only"},
       {.id = kTokenize,
        .name = "tokenize",
        .usage = "[OPTIONS] [TEXT...]",

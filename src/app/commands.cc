@@ -76,6 +76,8 @@ int RunProgram(std::span<const std::string> arguments, const Environment& enviro
     return code;
   }
   switch (options->command) {
+    case Command::kServe:
+      return RunServe(*options);
     case Command::kTokenize:
       return RunTokenize(*options);
     case Command::kInspect:

@@ -22,6 +22,7 @@ enum ExitCode : int {
 int RunProgram(std::span<const std::string> arguments, const Environment& environment);
 
 int RunRun(Options options, const Environment& environment);
+int RunServe(const Options& options);
 int RunTokenize(const Options& options);
 int RunInspect(const Options& options);
 int RunConvert(const Options& options);

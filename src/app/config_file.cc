@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/json.h"
 #include "base/nearest.h"
 #include "base/utf8.h"
 
@@ -113,6 +114,21 @@ Error UnknownKey(const std::string& where, std::string_view key) {
                 fmt::format("one of {}", fmt::join(known, ", ")));
 }
 
+/// The option of a key; refused where there is none, or the entries have it already.
+Result<const OptionSpec*> FindOption(const std::string& where, std::string_view key,
+                                     const std::vector<ConfigEntry>& entries) {
+  const OptionSpec* option = FindOptionByKey(key);
+  if (option == nullptr) {
+    return UnknownKey(where, key);
+  }
+  for (const ConfigEntry& entry : entries) {
+    if (entry.option == option) {
+      return Refuse(where, fmt::format("key \"{}\" for the second time", key), "each key once");
+    }
+  }
+  return option;
+}
+
 Status ParseLine(std::string_view line, const std::string& where,
                  std::vector<ConfigEntry>* entries) {
   const size_t equals = line.find('=');
@@ -120,15 +136,7 @@ Status ParseLine(std::string_view line, const std::string& where,
     return Refuse(where, fmt::format("\"{}\"", line), "KEY = VALUE");
   }
   const std::string_view key = Trim(line.substr(0, equals));
-  const OptionSpec* option = FindOptionByKey(key);
-  if (option == nullptr) {
-    return UnknownKey(where, key);
-  }
-  for (const ConfigEntry& entry : *entries) {
-    if (entry.option == option) {
-      return Refuse(where, fmt::format("key \"{}\" for the second time", key), "each key once");
-    }
-  }
+  FACET_ASSIGN(const OptionSpec* option, FindOption(where, key, *entries));
   const std::string where_key = fmt::format("{}: {}", where, key);
   FACET_ASSIGN(std::vector<std::string> values,
                ValueParser(line.substr(equals + 1), where_key).Parse());
@@ -138,11 +146,44 @@ Status ParseLine(std::string_view line, const std::string& where,
   return {};
 }
 
+/// A JSON value as the text that it is in a line.
+Result<std::string> ScalarText(const Json& value, const std::string& where) {
+  if (value.is_string()) {
+    return value.as_string();
+  }
+  if (value.is_bool() || value.is_number()) {
+    return value.Dump();
+  }
+  return Refuse(where, std::string(value.KindName()), "a string, a number, true or false");
+}
+
+Result<std::vector<ConfigEntry>> ParseJsonConfig(std::string_view text, const std::string& name) {
+  FACET_ASSIGN(const Json json, ParseJson(text, name));
+  std::vector<ConfigEntry> entries;
+  for (const auto& [key, value] : json.members()) {
+    FACET_ASSIGN(const OptionSpec* option, FindOption(name, key, entries));
+    const std::string where = fmt::format("{}: {}", name, key);
+    std::vector<std::string> values;
+    for (const Json& item : value.is_array() ? value.items() : Json::Array{value}) {
+      FACET_ASSIGN(std::string scalar, ScalarText(item, where));
+      values.push_back(std::move(scalar));
+    }
+    if (!values.empty()) {
+      entries.push_back({option, std::move(values), where});
+    }
+  }
+  return entries;
+}
+
 }  // namespace
 
 Result<std::vector<ConfigEntry>> ParseConfig(std::string_view text, const std::string& name) {
   if (!IsValidUtf8(text)) {
     return Refuse(name, "bytes that are not UTF-8", "UTF-8 text");
+  }
+  const size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin != std::string_view::npos && text[begin] == '{') {
+    return ParseJsonConfig(text, name);
   }
   std::vector<ConfigEntry> entries;
   int line_number = 0;

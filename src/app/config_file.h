@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The configuration file: lines of `key = value`, a small and strict part of TOML. Values are
 // numbers, true, false, "texts" with the escapes \n \t \r \" \\, bare texts up to a comment, and
-// for keys that may be repeated ["a", "b"]. Comments begin with #. An unknown or repeated key is
-// refused.
+// for keys that may be repeated ["a", "b"]. Comments begin with #. A file that begins with { is one
+// JSON object with the same keys. An unknown or repeated key is refused.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ namespace facet {
 struct ConfigEntry {
   const OptionSpec* option;
   std::vector<std::string> values;  ///< unchecked
-  std::string where;                ///< "FILE:LINE: KEY", for errors
+  std::string where;                ///< "FILE:LINE: KEY", of JSON "FILE: KEY", for errors
 };
 
 /// `name` is what errors call the file.

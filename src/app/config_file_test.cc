@@ -58,5 +58,35 @@ TEST(ParseConfig, RefusesWithTheLine) {
   EXPECT_EQ(ErrorOf("\xff"), "c.toml: bytes that are not UTF-8, wanted UTF-8 text");
 }
 
+TEST(ParseConfig, ReadsJson) {
+  const auto entries = ParseConfig(
+      "\n {\"temperature\": 0.5, \"top_k\": 40, \"think\": true, \"system\": \"two\\nlines\","
+      " \"stop\": [\"a\", \"b\"], \"cors\": []}",
+      "c.json");
+  ASSERT_TRUE(entries.ok()) << entries.error().Message();
+  ASSERT_EQ(entries->size(), 5U);
+  EXPECT_EQ(entries->at(0).option->name, "--temp");
+  EXPECT_EQ(entries->at(0).values, std::vector<std::string>{"0.5"});
+  EXPECT_EQ(entries->at(0).where, "c.json: temperature");
+  EXPECT_EQ(entries->at(1).values, std::vector<std::string>{"40"});
+  EXPECT_EQ(entries->at(2).values, std::vector<std::string>{"true"});
+  EXPECT_EQ(entries->at(3).values, std::vector<std::string>{"two\nlines"});
+  EXPECT_EQ(entries->at(4).values, (std::vector<std::string>{"a", "b"}));
+}
+
+TEST(ParseConfig, RefusesJsonThatIsNoTable) {
+  const auto error_of = [](std::string_view text) {
+    const auto entries = ParseConfig(text, "c.json");
+    return entries.ok() ? "no error" : entries.error().Message();
+  };
+  EXPECT_EQ(error_of(R"({"tempreature": 1})"),
+            "c.json: unknown key \"tempreature\", did you mean temperature");
+  EXPECT_EQ(error_of(R"({"top_k": {"a": 1}})"),
+            "c.json: top_k: an object, wanted a string, a number, true or false");
+  EXPECT_EQ(error_of(R"({"stop": ["a", null]})"),
+            "c.json: stop: null, wanted a string, a number, true or false");
+  EXPECT_NE(error_of(R"({"top_k": 1)").find("c.json"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace facet

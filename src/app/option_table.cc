@@ -7,6 +7,7 @@ namespace facet {
 namespace {
 
 constexpr Command kRun = Command::kRun;
+constexpr Command kServe = Command::kServe;
 constexpr Command kTokenize = Command::kTokenize;
 constexpr Command kInspect = Command::kInspect;
 constexpr Command kPerplexity = Command::kPerplexity;
@@ -43,7 +44,7 @@ std::vector<OptionSpec> PromptOptions() {
        .help = "Gemma 4 model: a .gguf file (of a split one, the first part), a Hugging Face "
                "directory, or a name that facet pull takes, which is downloaded once",
        .group = "Model",
-       .commands = {kRun, kTokenize, kInspect, kPerplexity, kImatrix, kBench, kCheck},
+       .commands = {kRun, kServe, kTokenize, kInspect, kPerplexity, kImatrix, kBench, kCheck},
        .target = &Options::model},
       {.name = "--prompt",
        .letter = 'p',
@@ -70,9 +71,9 @@ std::vector<OptionSpec> PromptOptions() {
        .target = &Options::system},
       {.name = "--think",
        .key = "think",
-       .help = "let the model reason before it answers",
+       .help = "let the model reason before it answers (facet serve: where a request does not say)",
        .group = "Prompt",
-       .commands = {kRun},
+       .commands = {kRun, kServe},
        .target = &Options::think},
       {.name = "--raw",
        .help = "no chat template: the text is continued as it stands; special tokens in it count "
@@ -93,7 +94,7 @@ std::vector<OptionSpec> SamplingOptions() {
        .otherwise = "the model's, else 1",
        .help = "randomness; 0 always takes the likeliest token",
        .group = kGroup,
-       .commands = {kRun},
+       .commands = {kRun, kServe},
        .target = &Options::temperature,
        .check = {.min = 0, .max = 100},
        .is_tunable = true},
@@ -103,7 +104,7 @@ std::vector<OptionSpec> SamplingOptions() {
        .otherwise = "the model's, else 64",
        .help = "draw among the N likeliest tokens; 0: all",
        .group = kGroup,
-       .commands = {kRun},
+       .commands = {kRun, kServe},
        .target = &Options::top_k,
        .check = {.min = 0},
        .is_tunable = true},
@@ -113,7 +114,7 @@ std::vector<OptionSpec> SamplingOptions() {
        .otherwise = "the model's, else 0.95",
        .help = "draw among the likeliest tokens that together have probability X; 1: all",
        .group = kGroup,
-       .commands = {kRun},
+       .commands = {kRun, kServe},
        .target = &Options::top_p,
        .check = {.above = 0, .max = 1},
        .is_tunable = true},
@@ -123,7 +124,7 @@ std::vector<OptionSpec> SamplingOptions() {
        .otherwise = "0",
        .help = "drop tokens below X times the probability of the likeliest",
        .group = kGroup,
-       .commands = {kRun},
+       .commands = {kRun, kServe},
        .target = &Options::min_p,
        .check = {.min = 0, .max = 1},
        .is_tunable = true},
@@ -134,7 +135,7 @@ std::vector<OptionSpec> SamplingOptions() {
        .otherwise = "1",
        .help = "makes tokens of prompt and reply less likely; 1: off",
        .group = kGroup,
-       .commands = {kRun},
+       .commands = {kRun, kServe},
        .target = &Options::repeat_penalty,
        .check = {.above = 0, .max = 10},
        .is_tunable = true},
@@ -144,7 +145,7 @@ std::vector<OptionSpec> SamplingOptions() {
        .otherwise = "0",
        .help = "taken once from the score of each token that the reply has already",
        .group = kGroup,
-       .commands = {kRun},
+       .commands = {kRun, kServe},
        .target = &Options::presence_penalty,
        .check = {.min = -2, .max = 2},
        .is_tunable = true},
@@ -154,7 +155,7 @@ std::vector<OptionSpec> SamplingOptions() {
        .otherwise = "0",
        .help = "taken from a token's score for each time that the reply has it",
        .group = kGroup,
-       .commands = {kRun},
+       .commands = {kRun, kServe},
        .target = &Options::frequency_penalty,
        .check = {.min = -2, .max = 2},
        .is_tunable = true},
@@ -188,7 +189,7 @@ std::vector<OptionSpec> LengthOptions() {
        .otherwise = "-1: until the model ends",
        .help = "most tokens of a reply",
        .group = kGroup,
-       .commands = {kRun},
+       .commands = {kRun, kServe},
        .target = &Options::max_tokens,
        .check = {.min = 1, .also = -1},
        .is_tunable = true},
@@ -208,7 +209,7 @@ std::vector<OptionSpec> LengthOptions() {
        .help =
            "positions for prompt and reply together, for which memory is set aside; 0: the model's",
        .group = kGroup,
-       .commands = {kRun},
+       .commands = {kRun, kServe},
        .target = &Options::ctx_size,
        .check = {.min = 0, .max = 1 << 24}},
       {.name = "--threads",
@@ -218,7 +219,7 @@ std::vector<OptionSpec> LengthOptions() {
        .otherwise = "one per physical core",
        .help = "processor threads; results are the same with any number",
        .group = kGroup,
-       .commands = {kRun, kPerplexity, kImatrix, kQuantize, kSynth, kBench, kCheck},
+       .commands = {kRun, kServe, kPerplexity, kImatrix, kQuantize, kSynth, kBench, kCheck},
        .target = &Options::threads,
        .check = {.min = 1, .max = 1024}},
       {.name = "--kv-type",
@@ -227,7 +228,7 @@ std::vector<OptionSpec> LengthOptions() {
        .otherwise = "f16",
        .help = "how keys and values are stored: f32, f16, bf16 or q8_0",
        .group = kGroup,
-       .commands = {kRun, kPerplexity, kImatrix, kBench, kCheck},
+       .commands = {kRun, kServe, kPerplexity, kImatrix, kBench, kCheck},
        .target = &Options::kv_type,
        .check = {.choices = {"f32", "f16", "bf16", "q8_0"}}},
       {.name = "--cpu-isa",
@@ -236,14 +237,14 @@ std::vector<OptionSpec> LengthOptions() {
        .otherwise = "auto",
        .help = "instruction set: auto takes the best of this processor; facet inspect lists them",
        .group = kGroup,
-       .commands = {kRun, kPerplexity, kImatrix, kBench, kCheck},
+       .commands = {kRun, kServe, kPerplexity, kImatrix, kBench, kCheck},
        .target = &Options::cpu_isa},
       {.name = "--no-pack",
        .key = "no_pack",
        .help = "use the weights as they lie in the file, without arranging them for the processor: "
                "starts at once, needs no memory of its own, and is slower; results are the same",
        .group = kGroup,
-       .commands = {kRun, kPerplexity, kImatrix, kBench, kCheck},
+       .commands = {kRun, kServe, kPerplexity, kImatrix, kBench, kCheck},
        .target = &Options::no_pack},
   };
 }
@@ -317,8 +318,9 @@ std::vector<OptionSpec> OutputOptions() {
 std::span<const OptionSpec> OptionTable() {
   static const std::vector<OptionSpec> kTable = [] {
     std::vector<OptionSpec> all;
-    for (auto part : {PromptOptions(), BatchOptions(), SamplingOptions(), LengthOptions(),
-                      MeasureOptions(), BenchOptions(), FileOptions(), OutputOptions()}) {
+    for (auto part :
+         {PromptOptions(), ServeOptions(), BatchOptions(), SamplingOptions(), LengthOptions(),
+          MeasureOptions(), BenchOptions(), FileOptions(), OutputOptions()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

@@ -140,8 +140,8 @@ std::vector<OptionSpec> MakeOptions() {
 
 /// All that take a model, and so the name of one that is to be downloaded.
 std::vector<Command> EveryModelUser() {
-  return {kRun,        kTokenize, kInspect, kConvert,        kQuantize,      kImatrix,
-          kPerplexity, kSynth,    kPull,    Command::kBench, Command::kCheck};
+  return {kRun,     Command::kServe, kTokenize, kInspect, kConvert,        kQuantize,
+          kImatrix, kPerplexity,     kSynth,    kPull,    Command::kBench, Command::kCheck};
 }
 
 std::vector<OptionSpec> PullOptions() {

@@ -15,6 +15,8 @@ std::vector<OptionSpec> BatchOptions();
 std::vector<OptionSpec> MeasureOptions();
 /// facet bench and facet check: what is measured and compared.
 std::vector<OptionSpec> BenchOptions();
+/// facet serve: what it alone has.
+std::vector<OptionSpec> ServeOptions();
 /// facet inspect, convert, quantize, synth and pull.
 std::vector<OptionSpec> FileOptions();
 

@@ -21,6 +21,7 @@ namespace facet {
 
 enum class Command {
   kRun,
+  kServe,
   kTokenize,
   kInspect,
   kConvert,
@@ -83,7 +84,7 @@ struct Options {
   std::string batch;   ///< file of requests; empty: none
   std::string output;  ///< file; empty: standard output, or a name in the cache
   bool resume = false;
-  int parallel = 8;
+  std::optional<int> parallel;  ///< lines or replies at a time
 
   std::optional<int> chunks;
   std::optional<int> stride;
@@ -112,6 +113,26 @@ struct Options {
 
   bool bits = false;
   int check_seconds = 20;
+
+  std::string host = "127.0.0.1";
+  int port = 8080;
+  std::string alias;
+  std::vector<std::string> api_key;
+  std::string api_key_file;
+  bool insecure = false;
+  std::vector<std::string> cors;
+  int batch_rows = 512;
+  int batch_rows_beside = 64;
+  int cache_size = 512;    ///< MiB
+  std::string cache_file;  ///< empty: none
+  bool no_prefix_cache = false;
+  int max_queue = 256;
+  int queue_timeout = 300;    ///< seconds; 0: never
+  int request_timeout = 0;    ///< seconds; 0: never
+  int max_body = 64;          ///< MiB
+  int shutdown_timeout = 30;  ///< seconds
+  std::string log_format = "text";
+  bool log_text = false;
 
   std::string name;
   std::string split_max_size;

@@ -144,6 +144,7 @@ void Routes::Dispatch(const Route& route, std::unique_ptr<Call> call) {
                        .code = "origin_not_allowed"});
   }
   if (!route.is_open && !access_.HasKey(request)) {
+    call->AddHeader("www-authenticate", "Bearer");
     return call->Fail({.status = 401,
                        .message = "no key, or a wrong one: send Authorization: Bearer KEY",
                        .type = "authentication_error",
