@@ -87,6 +87,7 @@ class ArgumentsReader {
   [[nodiscard]] bool EndsMarked(size_t pos, bool is_empty) const;
   [[nodiscard]] bool EndsQuoted(size_t pos) const;
   [[nodiscard]] bool EndsBare(size_t pos, bool has_opener) const;
+  [[nodiscard]] bool FollowsLiteral(size_t pos) const;
   [[nodiscard]] bool OpensAnother(size_t begin, size_t mark) const;
   [[nodiscard]] size_t BareEnd(bool has_opener);
   [[nodiscard]] std::optional<size_t> ScanBare(bool has_opener, bool nests) const;
@@ -188,7 +189,7 @@ bool ArgumentsReader::EndsBare(size_t pos, bool has_opener) const {
     return EndsMarked(pos + 1, false);
   }
   if (IsCloser(c)) {
-    return IsOpen(c);
+    return IsOpen(c) || FollowsLiteral(pos);
   }
   if (c == ',') {
     const size_t next = SkipSpace(pos + 1);
@@ -206,8 +207,12 @@ bool ArgumentsReader::EndsBare(size_t pos, bool has_opener) const {
   if (!IsSpace(c) || has_opener || !container_.is_object) {
     return false;
   }
-  const std::string_view before = text_.substr(pos_, pos - pos_);
-  return before.size() < kMaxKeyBytes && ReadLiteral(before) && !KeyAt(SkipSpace(pos)).empty();
+  return FollowsLiteral(pos) && !KeyAt(SkipSpace(pos)).empty();
+}
+
+/// Whether the value so far is a number, or another that is complete.
+bool ArgumentsReader::FollowsLiteral(size_t pos) const {
+  return pos - pos_ < kMaxKeyBytes && ReadLiteral(text_.substr(pos_, pos - pos_)).has_value();
 }
 
 std::optional<size_t> ArgumentsReader::ScanBare(bool has_opener, bool nests) const {
