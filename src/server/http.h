@@ -25,7 +25,7 @@ struct HttpOptions {
   double header_timeout_s = 15;   ///< from the first byte of a request to its headers' end
   double body_timeout_s = 60;     ///< for the body to come
   double idle_timeout_s = 75;     ///< between requests of a connection
-  double write_timeout_s = 30;    ///< without a byte taken by the client
+  double write_timeout_s = 30;    ///< without a byte taken by the client; noticed within twice that
   size_t max_unsent_bytes = size_t{4} << 20;  ///< of one stream; a client that lags more is dropped
   double heartbeat_s = 15;                    ///< a stream that is silent so long gets a comment
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/http_connection.h"
 
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -10,6 +12,7 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 #include "server/http_parser.h"
@@ -131,12 +134,24 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
         Refuse(408, "the request's body did not come in time");
         return;
       case Wait::kWrite:
-        Cut();
+        OnWriteTimer();
         return;
       case Wait::kHeartbeat:
         SendStreamBytes(kComment);
         return;
     }
+  }
+
+  /// The system takes new bytes only when a good part of its buffer is free. A slow client that
+  /// took some meanwhile is told by what is left there.
+  void OnWriteTimer() {
+    int n_queued = 0;
+    if (::ioctl(socket_.native_handle(), SIOCOUTQ, &n_queued) != 0 || n_queued >= n_queued_) {
+      Cut();
+      return;
+    }
+    n_queued_ = n_queued;
+    Arm(Wait::kWrite, shared_->options.write_timeout_s);
   }
 
   // ---- Reading ----------------------------------------------------------------------------------
@@ -371,6 +386,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
 
   void OnWritten(size_t n) {
     n_sent_ += n;
+    n_queued_ = std::numeric_limits<int>::max();
     if (n_sent_ < in_flight_.size()) {
       Write();
       return;
@@ -456,6 +472,8 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   std::string in_flight_;
   size_t n_sent_ = 0;  ///< of in_flight_
   bool is_writing_ = false;
+  /// Bytes in the system's buffer when the write timer last came since a byte went there.
+  int n_queued_ = std::numeric_limits<int>::max();
 };
 
 }  // namespace

@@ -41,13 +41,16 @@ std::string Read(const std::vector<std::string_view>& pieces, HttpLimits limits 
   return text + "] " + request.body + " +" + std::to_string(n_given - n_taken);
 }
 
-/// The same however it is split.
+/// The same however it is split; long inputs at some places only.
 std::string ReadSplit(std::string_view bytes) {
   std::string whole = Read({bytes});
   std::vector<std::string_view> single;
   single.reserve(bytes.size());
+  const size_t step = 1 + bytes.size() / 500;
   for (size_t i = 0; i < bytes.size(); ++i) {
-    EXPECT_EQ(Read({bytes.substr(0, i), bytes.substr(i)}), whole) << "split at " << i;
+    if (i % step == 0) {
+      EXPECT_EQ(Read({bytes.substr(0, i), bytes.substr(i)}), whole) << "split at " << i;
+    }
     single.push_back(bytes.substr(i, 1));
   }
   EXPECT_EQ(Read(single), whole);
