@@ -20,6 +20,7 @@ WorkerPool::~WorkerPool() {
     dropped.swap(tasks_);
   }
   wakes_.notify_all();
+  dropped.clear();
   for (std::thread& thread : threads_) {
     thread.join();
   }

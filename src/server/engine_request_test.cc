@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/engine_request.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "server/served_model_testing.h"
+
+namespace facet {
+namespace {
+
+using testing::MakeServedModel;
+using testing::TinyVocab;
+
+int IdOf(std::string_view text) { return TinyVocab().Find(text).value(); }
+
+bool Has(const std::vector<int32_t>& ids, int32_t id) {
+  return std::find(ids.begin(), ids.end(), id) != ids.end();
+}
+
+ApiRequest Chat(bool thinking) {
+  ApiRequest request;
+  request.chat.messages =
+      Json::MakeArray({Json::MakeObject({{"role", "user"}, {"content", "Hi <|turn>"}})});
+  request.chat.thinking = thinking;
+  return request;
+}
+
+TEST(MakeEngineRequest, KeepsThoughtsFromBeginning) {
+  const Request request = MakeEngineRequest(Chat(false), MakeServedModel(), {1, 2, 3}, 0);
+  EXPECT_EQ(request.thought.open, -1);
+  EXPECT_TRUE(Has(request.suppressed_tokens, IdOf("<|channel>")));
+  EXPECT_TRUE(Has(request.suppressed_tokens, IdOf("<channel|>")));
+  // A budget of nothing is no thought.
+  ApiRequest none = Chat(true);
+  none.engine.thought.max_tokens = 0;
+  EXPECT_TRUE(Has(MakeEngineRequest(none, MakeServedModel(), {1}, 0).suppressed_tokens,
+                  IdOf("<|channel>")));
+}
+
+TEST(MakeEngineRequest, BoundsThoughts) {
+  ApiRequest api = Chat(true);
+  api.engine.thought.max_tokens = 40;
+  const Request request = MakeEngineRequest(api, MakeServedModel(), {1, 2, 3}, 0);
+  EXPECT_EQ(request.thought.open, IdOf("<|channel>"));
+  EXPECT_EQ(request.thought.close, IdOf("<channel|>"));
+  EXPECT_EQ(request.thought.max_tokens, 40);
+  EXPECT_FALSE(request.thought.starts_open);
+  EXPECT_TRUE(request.suppressed_tokens.empty());
+}
+
+TEST(MakeEngineRequest, AnOpenThoughtMustBeClosable) {
+  const std::vector<int32_t> prompt = {1, IdOf("<|turn>"), IdOf("<|channel>"), 300};
+  const Request request = MakeEngineRequest(Chat(false), MakeServedModel(), prompt, 0);
+  EXPECT_TRUE(request.thought.starts_open);
+  EXPECT_EQ(request.thought.close, IdOf("<channel|>"));
+  EXPECT_TRUE(request.suppressed_tokens.empty());
+}
+
+TEST(MakeEngineRequest, GivesEachChoiceItsSeed) {
+  ApiRequest api = Chat(false);
+  api.engine.sampling.seed = UINT64_MAX;
+  EXPECT_EQ(MakeEngineRequest(api, MakeServedModel(), {1}, 0).sampling.seed, UINT64_MAX);
+  EXPECT_EQ(MakeEngineRequest(api, MakeServedModel(), {1}, 2).sampling.seed, 1U);
+}
+
+TEST(MakeEngineRequest, EndsAfterTheFirstCallWhereOnlyOneIsWanted) {
+  ApiRequest api = Chat(false);
+  EXPECT_FALSE(
+      Has(MakeEngineRequest(api, MakeServedModel(), {1}, 0).end_tokens, IdOf("<tool_call|>")));
+  api.parallel_tool_calls = false;
+  const Request request = MakeEngineRequest(api, MakeServedModel(), {1}, 0);
+  EXPECT_TRUE(Has(request.end_tokens, IdOf("<tool_call|>")));
+  EXPECT_TRUE(Has(request.end_tokens, IdOf("<turn|>")));
+}
+
+TEST(MakeEngineRequest, LeavesCompletionsAsTheyAre) {
+  ApiRequest api;
+  api.kind = ApiRequest::Kind::kCompletion;
+  api.engine.thought.max_tokens = 5;
+  const Request request = MakeEngineRequest(api, MakeServedModel(), {1, IdOf("<|channel>")}, 0);
+  EXPECT_EQ(request.thought.open, -1);
+  EXPECT_EQ(request.thought.max_tokens, -1);
+  EXPECT_TRUE(request.suppressed_tokens.empty());
+}
+
+TEST(MakePrompts, KeepsTypedMarksText) {
+  const TurnMemory memory(&TinyVocab(), 1 << 20);
+  const auto prompts = MakePrompts(Chat(false), MakeServedModel(), memory);
+  ASSERT_TRUE(prompts.ok()) << prompts.error().Message();
+  ASSERT_EQ(prompts->size(), 1U);
+  EXPECT_EQ(std::count(prompts->at(0).begin(), prompts->at(0).end(), IdOf("<|turn>")), 2);
+  const auto text = RenderText(Chat(false), MakeServedModel());
+  ASSERT_TRUE(text.ok());
+  EXPECT_EQ(*text, "<bos><|turn>user\nHi <|turn><turn|>\n<|turn>model\n");
+}
+
+TEST(MakePrompts, TakesTextsAndTokens) {
+  const TurnMemory memory(&TinyVocab(), 1 << 20);
+  ApiRequest api;
+  api.kind = ApiRequest::Kind::kCompletion;
+  api.prompts = {std::string("<|turn>"), std::vector<int32_t>{7, 8}};
+  const auto prompts = MakePrompts(api, MakeServedModel(), memory);
+  ASSERT_TRUE(prompts.ok());
+  EXPECT_EQ(prompts->at(0), (std::vector<int32_t>{TinyVocab().bos_id(), IdOf("<|turn>")}));
+  EXPECT_EQ(prompts->at(1), (std::vector<int32_t>{7, 8}));
+}
+
+TEST(RefusedByEngine, TellsAFullQueueFromABadRequest) {
+  const ApiError full = RefusedByEngine(Refuse("queue", "2 requests waiting", "fewer than 2"));
+  EXPECT_EQ(full.status, 503);
+  EXPECT_EQ(full.code, "queue_full");
+  const ApiError bad = RefusedByEngine(Refuse("top_k", "-1", "at least 0"));
+  EXPECT_EQ(bad.status, 400);
+  EXPECT_EQ(bad.param, "top_k");
+}
+
+}  // namespace
+}  // namespace facet
