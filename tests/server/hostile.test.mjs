@@ -53,6 +53,7 @@ describe('bodies', () => {
     await refused(post('[]'), 400);
     await refused(post('"text"'), 400);
     await refused(post('{"messages": [], "messages'), 400);
+    await refused(post('{"messages": [{"role": "user", "content": "Hello"}], "temperature": 1e999}'), 400);
   });
 
   test('ten megabytes of depth', async () => {
@@ -94,7 +95,6 @@ describe('bodies', () => {
       ['messages', [1]],
       ['messages', [{ role: 'user', content: 7 }]],
       ['temperature', 'hot'],
-      ['temperature', 1e999],
       ['max_tokens', 1.5],
       ['max_tokens', -7],
       ['stop', { a: 1 }],
@@ -107,8 +107,7 @@ describe('bodies', () => {
       ['stream', 'yes'],
       ['seed', 'seed'],
     ]) {
-      const body = JSON.stringify({ ...good, [field]: value }).replace('"temperature":null', '"temperature":1e999');
-      const { param } = await refused(post(body), 400);
+      const { param } = await refused(post({ ...good, [field]: value }), 400);
       assert.ok(String(param).startsWith(field), `${field}: the error names ${param}`);
     }
   });
