@@ -89,6 +89,7 @@ Status BatchRun::Start(const RunnerOptions& runner_options) {
   EngineOptions engine_options;
   engine_options.max_rows = with_sequences.max_rows;
   engine_options.max_sequences = n_lines_;
+  engine_options.reuses_prefixes = true;  // lines often begin with the same instructions
   engine_options.token_bytes = [&vocab = model_.vocab()](int32_t token) {
     return vocab.bytes(token);
   };

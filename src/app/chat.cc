@@ -15,11 +15,13 @@
 #include "app/terminal_input.h"
 #include "app/text_width.h"
 #include "base/log.h"
+#include "chat/turn_memory.h"
 
 namespace facet {
 namespace {
 
 constexpr std::string_view kPrompt = "> ";
+constexpr size_t kMemoryBytes = size_t{16} << 20;  // of turns whose tokens are known
 
 /// $XDG_STATE_HOME/facet/history, else below the home; empty when there is none.
 std::string HistoryPath() {
@@ -53,6 +55,7 @@ class Chat {
         style_(StyleOf(STDOUT_FILENO, options.no_color)),
         bytes_per_token_(BytesPerToken(model.checkpoint())),
         session_(options, model.chat_template().traits().knows_thinking, bytes_per_token_),
+        memory_(&model.vocab(), kMemoryBytes),
         history_(OpenHistory()),
         mode_(IsDumbTerminal() ? nullptr
                                : std::make_unique<TerminalMode>(TerminalMode::Kind::kReply)),
@@ -133,13 +136,15 @@ class Chat {
     FACET_ASSIGN(const Prompt prompt, model_.chat_template().Render(chat_request));
     const Options& options = session_.options();
     TextPrinter printer(STDOUT_FILENO, style_);
-    FACET_ASSIGN(
-        facet::Reply reply,
-        generator_->Generate(
-            MakeRequest(options, model_, TokenizePrompt(model_.tokenizer(), model_.vocab(), prompt),
-                        ChooseSeed(options)),
-            false, [&](const ReplyDelta& delta) { return printer.Print(delta); }));
+    std::vector<int32_t> tokens =
+        memory_.Restore(TokenizePrompt(model_.tokenizer(), model_.vocab(), prompt));
+    const Request request = MakeRequest(options, model_, std::move(tokens), ChooseSeed(options));
+    FACET_ASSIGN(facet::Reply reply,
+                 generator_->Generate(request, false, [&](const ReplyDelta& delta) {
+                   return printer.Print(delta);
+                 }));
     FACET_RETURN_IF_ERROR(printer.Finish());
+    memory_.Remember(request.prompt, reply.tokens);
     return reply;
   }
 
@@ -148,6 +153,7 @@ class Chat {
   Style style_;
   double bytes_per_token_;
   ChatSession session_;
+  TurnMemory memory_;
   History history_;
   std::unique_ptr<TerminalMode> mode_;  // null: a dumb terminal
   InterruptGuard guard_;                // Ctrl-C between two replies ends nothing

@@ -18,8 +18,16 @@ class Collector {
             const Generator::DeltaSink& sink)
       : reader_(model.vocab(), request.prompt, Json(), is_raw), sink_(sink) {}
 
-  void Add(const Event& event) { Hand(reader_.Push(event)); }
-  void Finish() { Hand(reader_.Finish()); }
+  void Add(const Event& event) {
+    reply.tokens.push_back(event.token);
+    Hand(reader_.Push(event));
+  }
+  void Finish(const Event& event) {
+    if (event.token >= 0) {
+      reply.tokens.push_back(event.token);
+    }
+    Hand(reader_.Finish());
+  }
 
   Status status;
   Reply reply;
@@ -79,7 +87,7 @@ Result<Reply> Generator::Generate(Request request, bool is_raw, const DeltaSink&
       collector.Add(*event);
       continue;
     }
-    collector.Finish();
+    collector.Finish(*event);
     FACET_RETURN_IF_ERROR(collector.status);
     if (event->reason == FinishReason::kError) {
       return Refuse("", event->error);

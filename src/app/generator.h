@@ -23,6 +23,7 @@ struct Reply {
   RequestStats stats;
   std::string content;
   std::string thought;
+  std::vector<int32_t> tokens;  ///< all that were told, the end token too
 };
 
 class Generator {

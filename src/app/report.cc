@@ -34,11 +34,13 @@ void NoteSettings(const Options& options, const LoadedModel& model, const Reques
 
 std::string SpeedText(const RequestStats& stats, double bytes_per_token) {
   const double rate = DecodeRate(stats);
+  const std::string reused =
+      stats.n_cached == 0 ? "" : fmt::format(", {} of them computed before,", stats.n_cached);
   return fmt::format(
-      "prompt    {} tokens in {:.3f} s, {:.1f} tokens/s\n"
+      "prompt    {} tokens{} in {:.3f} s, {:.1f} tokens/s\n"
       "reply     {} tokens in {:.3f} s, {:.1f} tokens/s, {}/s of weights",
-      stats.n_prompt, stats.prefill_s, PrefillRate(stats), stats.n_generated, stats.decode_s, rate,
-      ShownBytes(rate * bytes_per_token));
+      stats.n_prompt, reused, stats.prefill_s, PrefillRate(stats), stats.n_generated,
+      stats.decode_s, rate, ShownBytes(rate * bytes_per_token));
 }
 
 void NoteSpeed(const RequestStats& stats, double bytes_per_token) {

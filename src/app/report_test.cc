@@ -17,6 +17,18 @@ TEST(SpeedText, TellsRatesAndBytes) {
             "reply     11 tokens in 2.000 s, 5.0 tokens/s, 5.00 GB/s of weights");
 }
 
+TEST(SpeedText, CountsWhatWasComputed) {
+  RequestStats stats;
+  stats.n_prompt = 100;
+  stats.n_cached = 80;
+  stats.n_generated = 11;
+  stats.prefill_s = 0.5;
+  stats.decode_s = 2;
+  EXPECT_EQ(SpeedText(stats, 1e9),
+            "prompt    100 tokens, 80 of them computed before, in 0.500 s, 40.0 tokens/s\n"
+            "reply     11 tokens in 2.000 s, 5.0 tokens/s, 5.00 GB/s of weights");
+}
+
 TEST(SpeedText, HasNoRateWithoutTime) {
   RequestStats stats;
   stats.n_prompt = 1;

@@ -71,7 +71,7 @@ void Trace::WriteEvent(const Event& event) {
 }
 
 double PrefillRate(const RequestStats& stats) {
-  return stats.prefill_s > 0 ? stats.n_prompt / stats.prefill_s : 0;
+  return stats.prefill_s > 0 ? (stats.n_prompt - stats.n_cached) / stats.prefill_s : 0;
 }
 
 double DecodeRate(const RequestStats& stats) {

@@ -40,8 +40,8 @@ class Trace {
 Json TimingsOf(const RequestStats& stats);
 /// OpenAI's: {"prompt_tokens":…,"completion_tokens":…,"total_tokens":…}
 Json UsageOf(const RequestStats& stats);
-/// Tokens per second of the prompt, and of the reply from its second token on; 0 where there is no
-/// time.
+/// Tokens per second of the prompt (what was computed of it), and of the reply from its second
+/// token on; 0 where there is no time.
 double PrefillRate(const RequestStats& stats);
 double DecodeRate(const RequestStats& stats);
 
