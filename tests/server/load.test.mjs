@@ -30,7 +30,9 @@ test(`${nClients} clients at once, replies as alone`, { timeout: 240_000 }, asyn
   const heard = [...first, ...second];
   t.diagnostic(`${heard.length} replies heard to the end, of ${2 * nClients}; memory ${Math.round(afterFirst / mib)} MiB after the first half, ${Math.round(growth / mib)} MiB more after the second`);
   assert.ok(heard.length > 2 * nClients * 0.7 && heard.length < 2 * nClients * 0.95);
-  assert.deepEqual(faultsIn(await facet.metrics()), []);
+  const metrics = await facet.metrics();
+  assert.deepEqual(faultsIn(metrics), []);
+  assert.ok(metrics['facet_requests_total{route="/v1/chat/completions",status="499"}'] > 0, 'nobody left midway');
   assert.ok(growth < 64 * mib, `memory grew by ${growth / mib} MiB`);
   assert.deepEqual(await facet.stop(), { code: 0, signal: null }, facet.output);
 

@@ -27,23 +27,24 @@ const essence = ({ content, reasoning, toolCalls, finishReason, usage }) => ({
 
 const bodyOf = (request) => ({ ...request, stream_options: { include_usage: true } });
 
+class Left extends Error {}
+
 /** Plays one client against the server. Gives [{request, reply}] of the replies that it heard to the end. */
 export async function play(url, acts) {
   const heard = [];
   for (const { thinkMs, request, leavesAfter } of acts) {
     await pause(thinkMs);
-    const leaving = new AbortController();
+    const { chunks } = await stream(`${url}/v1/chat/completions`, bodyOf(request));
     try {
-      const { chunks } = await stream(`${url}/v1/chat/completions`, bodyOf(request), { signal: leaving.signal });
       const reply = await collect(chunks, (_, { nChunks }) => {
         if (nChunks >= leavesAfter) {
-          leaving.abort();
+          throw new Left();
         }
       });
       heard.push({ request, reply: essence(reply) });
     } catch (error) {
-      // Only one that leaves may be left without an end.
-      if (!leaving.signal.aborted) {
+      // Only one that leaves may be left without an end. Giving up the body closes the connection.
+      if (!(error instanceof Left)) {
         throw new Error(`${JSON.stringify(request).slice(0, 500)}: ${error.message}`, { cause: error });
       }
     }
