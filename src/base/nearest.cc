@@ -16,12 +16,13 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   std::iota(cost.begin(), cost.begin() + static_cast<std::ptrdiff_t>(width), size_t{0});
   for (size_t i = 1; i <= a.size(); ++i) {
     size_t* row = &cost[i * width];
+    const size_t* above = row - width;
     row[0] = i;
     for (size_t j = 1; j < width; ++j) {
-      const size_t replace = row[j - 1 - width] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      row[j] = std::min({row[j - 1] + 1, row[j - width] + 1, replace});
+      const size_t replace = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({row[j - 1] + 1, above[j] + 1, replace});
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        row[j] = std::min(row[j], row[j - 2 - 2 * width] + 1);
+        row[j] = std::min(row[j], cost[(i - 2) * width + j - 2] + 1);
       }
     }
   }
