@@ -46,7 +46,7 @@ class StopOnSignal {
   }
   ~StopOnSignal() {
     is_ending_ = true;
-    ::pthread_kill(thread_.native_handle(), SIGTERM);
+    ::pthread_kill(thread_.native_handle(), SIGINT);
     thread_.join();
     ::pthread_sigmask(SIG_SETMASK, &former_, nullptr);
   }
