@@ -90,7 +90,7 @@ const withSbin = { env: { ...process.env, PATH: `${process.env.PATH}:/usr/sbin` 
 /** A response over TLS from 127.0.0.1:port. */
 function fetchTls(port, path, { body, headers = {}, method = body ? 'POST' : 'GET' } = {}) {
   return new Promise((done, fail) => {
-    const asked = request({ host: '127.0.0.1', port, path, method, headers, rejectUnauthorized: false, agent: false });
+    const asked = request({ host: '127.0.0.1', port, path, method, headers: { connection: 'close', ...headers }, rejectUnauthorized: false });
     asked.on('response', done).on('error', fail);
     asked.end(body);
   });
