@@ -187,8 +187,8 @@ Status BatchRun::Submit(const Json& json, const BatchKey& key) {
       RandomBits(base_seed_, static_cast<uint64_t>(key.line)) & 0xFFFFFFFF);
   Request request = MakeRequest(line.options, model_, std::move(tokens), seed);
   request.id = static_cast<uint64_t>(key.line);
-  Running running{key, ReplyReader(model_.vocab(), request.prompt, line.tools, line.options.raw),
-                  {}};
+  Running running{
+      key, ReplyReader(model_.vocab(), request.prompt, line.tools, line.options.raw), {}};
   running.reply.seed = seed;
   running.reply.model = line.model.empty() ? model_.checkpoint().config().name : line.model;
   const uint64_t id = request.id;

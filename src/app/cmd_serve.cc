@@ -268,10 +268,10 @@ int Serve(const Parts& parts, ServerOptions server_options, const std::string& s
   if (!server.ok()) {
     return Fail(server.error(), is_listening ? kExitModelRefused : kExitFailed);
   }
+  signals.SetServer(server->get());  // before the address is told: who reads it may signal at once
   Note(summary);
   Note(fmt::format("serving on {} (OpenAI's API: {}/v1), press Ctrl-C to stop",
                    Address(options, (*server)->port()), Address(options, (*server)->port())));
-  signals.SetServer(server->get());
   (*server)->Run();
   SavePrefixes(options, parts.fingerprint, &(*server)->engine());
   signals.SetServer(nullptr);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -54,8 +55,18 @@ Result<std::string> ReadFile(const std::string& path, uint64_t limit_bytes) {
   return bytes;
 }
 
-Result<AtomicFile> AtomicFile::Create(const std::string& path) {
-  std::FILE* file = std::fopen(PartOf(path).c_str(), "wb");
+Result<AtomicFile> AtomicFile::Create(const std::string& path) { return Open(path, 0666); }
+
+Result<AtomicFile> AtomicFile::CreatePrivate(const std::string& path) {
+  // What an earlier process left may be readable by others.
+  (void)::unlink(PartOf(path).c_str());
+  return Open(path, 0600);
+}
+
+Result<AtomicFile> AtomicFile::Open(const std::string& path, unsigned permissions) {
+  const int fd =
+      ::open(PartOf(path).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, permissions);
+  std::FILE* file = fd < 0 ? nullptr : ::fdopen(fd, "wb");
   if (file == nullptr) {
     return SystemError(path, "create");
   }

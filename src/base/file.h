@@ -27,6 +27,8 @@ bool IsDirectory(const std::string& path);
 class AtomicFile {
  public:
   static Result<AtomicFile> Create(const std::string& path);
+  /// That only its owner may read.
+  static Result<AtomicFile> CreatePrivate(const std::string& path);
   AtomicFile(AtomicFile&&) noexcept;
   AtomicFile& operator=(AtomicFile&&) = delete;
   ~AtomicFile();
@@ -38,6 +40,7 @@ class AtomicFile {
   Status Commit();
 
  private:
+  static Result<AtomicFile> Open(const std::string& path, unsigned permissions);
   AtomicFile(std::string path, std::FILE* file) : path_(std::move(path)), file_(file) {}
 
   std::string path_;  // empty when there is no part file (any more)

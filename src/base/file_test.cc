@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <cstdio>
@@ -75,6 +76,18 @@ TEST_F(FileTest, NothingIsSeenUnderTheNameBeforeCommit) {
   ASSERT_TRUE(file->Commit().ok());
   EXPECT_EQ(TextOf(PathOf("a")), "new text");
   EXPECT_FALSE(FileExists(PathOf("a.part")));
+}
+
+TEST_F(FileTest, APrivateFileIsTheOwnersAlone) {
+  ASSERT_TRUE(WriteFile(PathOf("a.part"), "left by another").ok());
+  Result<AtomicFile> file = AtomicFile::CreatePrivate(PathOf("a"));
+  ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(file->Write("secret").ok());
+  ASSERT_TRUE(file->Commit().ok());
+  struct stat info {};
+  ASSERT_EQ(::stat(PathOf("a").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600U);
+  EXPECT_EQ(TextOf(PathOf("a")), "secret");
 }
 
 TEST_F(FileTest, WithoutCommitNothingIsLeft) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <list>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -42,6 +43,10 @@ class Spelling {
 /// Grows with the text, however that is divided.
 class TextHash {
  public:
+  explicit TextHash(std::string_view salt) {
+    Add(salt);
+    Add(std::string_view(&kIdFollows, 1));
+  }
   void Add(std::string_view text) {
     for (const char c : text) {
       value_ = (value_ ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
@@ -83,10 +88,13 @@ bool SpellTheSame(const Vocab& vocab, std::span<const int32_t> a, std::span<cons
 
 struct TurnMemory::State {
   struct Entry {
-    uint64_t hash;  // of the text
+    uint64_t hash;  // of salt and text
+    std::string salt;
     std::vector<int32_t> tokens;
 
-    [[nodiscard]] size_t bytes() const { return kEntryBytes + tokens.size() * sizeof(int32_t); }
+    [[nodiscard]] size_t bytes() const {
+      return kEntryBytes + salt.size() + tokens.size() * sizeof(int32_t);
+    }
   };
   using Entries = std::list<Entry>;
 
@@ -111,15 +119,17 @@ TurnMemory::TurnMemory(const Vocab* vocab, size_t max_bytes) : state_(std::make_
 
 TurnMemory::~TurnMemory() = default;
 
-void TurnMemory::Remember(std::span<const int32_t> prompt, std::span<const int32_t> reply) {
+void TurnMemory::Remember(std::span<const int32_t> prompt, std::span<const int32_t> reply,
+                          std::string_view salt) {
   State::Entry entry;
+  entry.salt = salt;
   entry.tokens.reserve(prompt.size() + reply.size());
   entry.tokens.insert(entry.tokens.end(), prompt.begin(), prompt.end());
   entry.tokens.insert(entry.tokens.end(), reply.begin(), reply.end());
   if (reply.empty() || entry.bytes() > state_->max_bytes) {
     return;
   }
-  TextHash hash;
+  TextHash hash(salt);
   for (const int32_t token : entry.tokens) {
     hash.Add(Spelling(*state_->vocab, token).text());
   }
@@ -136,10 +146,10 @@ void TurnMemory::Remember(std::span<const int32_t> prompt, std::span<const int32
   }
 }
 
-std::vector<int32_t> TurnMemory::Restore(std::vector<int32_t> prompt) const {
+std::vector<int32_t> TurnMemory::Restore(std::vector<int32_t> prompt, std::string_view salt) const {
   std::vector<uint64_t> hashes;  // of the text up to and with each token
   hashes.reserve(prompt.size());
-  TextHash hash;
+  TextHash hash(salt);
   for (const int32_t token : prompt) {
     hash.Add(Spelling(*state_->vocab, token).text());
     hashes.push_back(hash.value());
@@ -150,8 +160,8 @@ std::vector<int32_t> TurnMemory::Restore(std::vector<int32_t> prompt) const {
     if (found == state_->by_hash.end()) {
       continue;
     }
-    const std::vector<int32_t>& tokens = found->second->tokens;
-    if (SpellTheSame(*state_->vocab, tokens, std::span(prompt).first(n))) {
+    const auto& [known_hash, known_salt, tokens] = *found->second;
+    if (known_salt == salt && SpellTheSame(*state_->vocab, tokens, std::span(prompt).first(n))) {
       std::vector<int32_t> restored = tokens;
       restored.insert(restored.end(), prompt.begin() + static_cast<ptrdiff_t>(n), prompt.end());
       state_->entries.splice(state_->entries.begin(), state_->entries, found->second);

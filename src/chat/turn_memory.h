@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "text/vocab.h"
@@ -25,12 +26,15 @@ class TurnMemory {
   TurnMemory(const TurnMemory&) = delete;
   TurnMemory& operator=(const TurnMemory&) = delete;
 
-  /// `reply` holds all tokens drawn after `prompt`, the end token too.
-  void Remember(std::span<const int32_t> prompt, std::span<const int32_t> reply);
+  /// `reply` holds all tokens drawn after `prompt`, the end token too. Only prompts of the same
+  /// salt get them back.
+  void Remember(std::span<const int32_t> prompt, std::span<const int32_t> reply,
+                std::string_view salt = {});
 
   /// The prompt with its longest remembered beginning in the tokens remembered; the text that the
   /// tokens spell, and which of it are control tokens, stays the same.
-  [[nodiscard]] std::vector<int32_t> Restore(std::vector<int32_t> prompt) const;
+  [[nodiscard]] std::vector<int32_t> Restore(std::vector<int32_t> prompt,
+                                             std::string_view salt = {}) const;
 
  private:
   struct State;

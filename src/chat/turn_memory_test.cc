@@ -296,5 +296,15 @@ TEST(TurnMemory, MayBeUsedBySeveralThreads) {
   }
 }
 
+TEST(TurnMemory, SaltsAreApart) {
+  TurnMemory memory(&TinyVocab(), kBytes);
+  const Tokens canonical = Tokenizer(&TinyVocab()).Encode("the", false);
+  ASSERT_NE(canonical, SmallTokens("the"));
+  memory.Remember(SmallTokens("th"), SmallTokens("e"), "a");
+  EXPECT_EQ(memory.Restore(canonical), canonical);
+  EXPECT_EQ(memory.Restore(canonical, "b"), canonical);
+  EXPECT_EQ(memory.Restore(canonical, "a"), SmallTokens("the"));
+}
+
 }  // namespace
 }  // namespace facet

@@ -283,7 +283,7 @@ Status SavePrefixFile(const std::string& path, const PrefixFileKey& key, const P
   for (const PrefixRecord& record : records) {
     n_bytes += NodeBytes(record) + BlockBytes(key, record.sliding != kNoBlock);
   }
-  FACET_ASSIGN(AtomicFile part, AtomicFile::Create(path));
+  FACET_ASSIGN(AtomicFile part, AtomicFile::CreatePrivate(path));
   HashedFile file(std::move(part));
   FACET_RETURN_IF_ERROR(WriteNodes(HeadOf(key, n_bytes, records.size()), records, file));
   for (const PrefixRecord& record : records) {

@@ -52,7 +52,8 @@ Result<std::vector<std::vector<int32_t>>> MakePrompts(const ApiRequest& request,
   std::vector<std::vector<int32_t>> prompts;
   if (request.kind == ApiRequest::Kind::kChat) {
     FACET_ASSIGN(const Prompt prompt, model.chat_template->Render(request.chat));
-    prompts.push_back(memory.Restore(TokenizePrompt(*model.tokenizer, *model.vocab, prompt)));
+    prompts.push_back(memory.Restore(TokenizePrompt(*model.tokenizer, *model.vocab, prompt),
+                                     request.engine.cache_salt));
     return prompts;
   }
   prompts.reserve(request.prompts.size());

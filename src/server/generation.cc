@@ -160,7 +160,7 @@ class Generations::Generation {
     // Tokens that a stop text swallowed are not told, so that such a turn is not known whole.
     if (request_.kind == ApiRequest::Kind::kChat && !choice.tokens.empty() &&
         choice.tokens.size() == static_cast<size_t>(event->stats.n_generated)) {
-      owner_->memory_->Remember(PromptOf(index), choice.tokens);
+      owner_->memory_->Remember(PromptOf(index), choice.tokens, request_.engine.cache_salt);
     }
     if (event->reason == FinishReason::kCancelled && !is_answered_ &&
         !reply_.wants_no_more(static_cast<int>(index))) {
