@@ -55,17 +55,16 @@ Result<std::string> ReadFile(const std::string& path, uint64_t limit_bytes) {
   return bytes;
 }
 
-Result<AtomicFile> AtomicFile::Create(const std::string& path) { return Open(path, 0666); }
+Result<AtomicFile> AtomicFile::Create(const std::string& path) { return Open(path, O_TRUNC, 0666); }
 
 Result<AtomicFile> AtomicFile::CreatePrivate(const std::string& path) {
   // What an earlier process left may be readable by others.
   (void)::unlink(PartOf(path).c_str());
-  return Open(path, 0600);
+  return Open(path, O_EXCL | O_NOFOLLOW, 0600);
 }
 
-Result<AtomicFile> AtomicFile::Open(const std::string& path, unsigned permissions) {
-  const int fd =
-      ::open(PartOf(path).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, permissions);
+Result<AtomicFile> AtomicFile::Open(const std::string& path, int flags, unsigned permissions) {
+  const int fd = ::open(PartOf(path).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, permissions);
   std::FILE* file = fd < 0 ? nullptr : ::fdopen(fd, "wb");
   if (file == nullptr) {
     return SystemError(path, "create");

@@ -40,7 +40,7 @@ class AtomicFile {
   Status Commit();
 
  private:
-  static Result<AtomicFile> Open(const std::string& path, unsigned permissions);
+  static Result<AtomicFile> Open(const std::string& path, int flags, unsigned permissions);
   AtomicFile(std::string path, std::FILE* file) : path_(std::move(path)), file_(file) {}
 
   std::string path_;  // empty when there is no part file (any more)

@@ -145,6 +145,7 @@ Status Engine::State::Await(std::function<Status()> task) {
   std::future<Status> result = packaged->get_future();
   {
     const std::lock_guard lock(mutex);
+    FACET_CHECK(!commands.is_stopping);
     commands.tasks.emplace_back([packaged] { (*packaged)(); });
   }
   wake.notify_one();

@@ -30,11 +30,13 @@ struct StepReport {
 };
 
 struct EngineOptions {
-  int max_rows = 512;            ///< rows of one step: the prefill chunk
-  int max_rows_beside = 64;      ///< prefill rows of one step while others are generating
-  int max_sequences = 16;        ///< sequences that run at once; others wait
-  int max_queue = 1024;          ///< requests that wait; more are refused
-  double max_queue_s = 0;        ///< who waits longer ends with kQueueTimeout; 0: for ever
+  int max_rows = 512;        ///< rows of one step: the prefill chunk
+  int max_rows_beside = 64;  ///< prefill rows of one step while others are generating
+  int max_sequences = 16;    ///< sequences that run at once; others wait
+  int max_queue = 1024;      ///< requests that wait; more are refused
+  /// Who waits longer, for room or for an older request's beginning, ends with kQueueTimeout; 0:
+  /// for ever.
+  double max_queue_s = 0;
   bool reuses_prefixes = false;  ///< keep keys and values of what was computed (kv/prefix_tree.h)
   /// Bytes a token adds to the text; for stop texts. Called on the engine thread; must outlive the
   /// engine.

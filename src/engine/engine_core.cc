@@ -112,7 +112,11 @@ void EngineCore::EndOverdue() {
 /// The states of those that run and of those that might start.
 EngineCore::Outlook EngineCore::LookAhead() const {
   Outlook outlook;
-  const size_t n_states = std::min(entries_.size(), static_cast<size_t>(limits_.max_sequences));
+  // Looking for the beginnings of newcomers takes time; more of them have their turn in a step or
+  // two.
+  constexpr int kMostNewcomers = 8;
+  const int n_most = std::min(limits_.max_sequences, n_running_ + kMostNewcomers);
+  const size_t n_states = std::min(entries_.size(), static_cast<size_t>(n_most));
   outlook.states.reserve(n_states);
   for (size_t n = 0; n < n_states; ++n) {
     SequenceState state = entries_[n]->sequence.state();
@@ -133,7 +137,7 @@ EngineCore::Outlook EngineCore::LookAhead() const {
 /// it pays to wait for it, a step or a few.
 bool EngineCore::IsBeingComputed(size_t index, int n_matched, const Outlook& outlook) const {
   const Sequence& sequence = entries_[index]->sequence;
-  const auto tokens = sequence.tokens();
+  const auto units = sequence.units();
   for (size_t n = 0; n < index; ++n) {
     const Sequence& older = entries_[n]->sequence;
     const SequenceState& state = outlook.states[n];
@@ -142,10 +146,10 @@ bool EngineCore::IsBeingComputed(size_t index, int n_matched, const Outlook& out
     if (!is_related || state.n_tokens - state.n_computed <= 1) {
       continue;
     }
-    const auto common = std::mismatch(tokens.begin(), tokens.end() - 1, older.tokens().begin(),
-                                      older.tokens().end());
+    const auto common =
+        std::mismatch(units.begin(), units.end() - 1, older.units().begin(), older.units().end());
     // Only whole blocks are left while a prompt is computed.
-    const auto n_blocks = (common.first - tokens.begin()) / kBlockPositions;
+    const auto n_blocks = (common.first - units.begin()) / kBlockPositions;
     if (n_blocks * kBlockPositions > std::max(n_matched, state.n_computed)) {
       return true;
     }

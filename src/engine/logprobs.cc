@@ -20,18 +20,28 @@ TokenLogprobs ComputeLogprobs(std::span<const float> logits, int32_t token, int 
     return TokenLogprob{id, static_cast<float>(logprob)};
   };
   TokenLogprobs result{of(token), {}};
-  std::vector<int32_t> ids(logits.size());
-  for (size_t n = 0; n < ids.size(); ++n) {
-    ids[n] = static_cast<int32_t>(n);
-  }
-  const auto end = ids.begin() + n_top;
-  std::partial_sort(ids.begin(), end, ids.end(), [&](int32_t a, int32_t b) {
+  const auto is_likelier = [&](int32_t a, int32_t b) {
     const float left = logits[static_cast<size_t>(a)];
     const float right = logits[static_cast<size_t>(b)];
     return left != right ? left > right : a < b;
-  });
-  result.top.reserve(static_cast<size_t>(n_top));
-  std::transform(ids.begin(), end, std::back_inserter(result.top), of);
+  };
+  std::vector<int32_t> best;  // a heap, of which the front is the least likely
+  best.reserve(static_cast<size_t>(n_top) + 1);
+  for (int32_t id = 0; n_top > 0 && id < static_cast<int32_t>(logits.size()); ++id) {
+    const bool is_full = best.size() == static_cast<size_t>(n_top);
+    if (is_full && !is_likelier(id, best.front())) {
+      continue;
+    }
+    if (is_full) {
+      std::pop_heap(best.begin(), best.end(), is_likelier);
+      best.pop_back();
+    }
+    best.push_back(id);
+    std::push_heap(best.begin(), best.end(), is_likelier);
+  }
+  std::sort_heap(best.begin(), best.end(), is_likelier);
+  result.top.reserve(best.size());
+  std::transform(best.begin(), best.end(), std::back_inserter(result.top), of);
   return result;
 }
 

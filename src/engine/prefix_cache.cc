@@ -8,14 +8,6 @@
 
 namespace facet {
 
-namespace {
-
-std::vector<PrefixUnit> UnitsOf(std::span<const int32_t> tokens) {
-  return {tokens.begin(), tokens.end()};
-}
-
-}  // namespace
-
 PrefixCache::PrefixCache(Runner* runner, BlockPool* sliding, BlockPool* full, int window)
     : runner_(runner),
       sliding_pool_(sliding),
@@ -28,8 +20,8 @@ PrefixMatch PrefixCache::Match(const Sequence& sequence) const {
   if (!request.reuses_prefix) {
     return {};
   }
-  return tree_.Match(request.cache_salt, UnitsOf(sequence.tokens()),
-                     static_cast<int>(sequence.tokens().size()) - 1);
+  return tree_.Match(request.cache_salt, sequence.units(),
+                     static_cast<int>(sequence.units().size()) - 1);
 }
 
 void PrefixCache::Resume(std::span<Newcomer> newcomers) {
@@ -40,7 +32,7 @@ void PrefixCache::Resume(std::span<Newcomer> newcomers) {
       sequence->table(KvGroup::kSliding).Share(match.sliding);
     }
     sequence->Resume(match.n_positions);
-    tree_.Touch(sequence->request().cache_salt, UnitsOf(sequence->tokens()), match.n_positions);
+    tree_.Touch(sequence->request().cache_salt, sequence->units(), match.n_positions);
   }
   for (auto& [sequence, match] : newcomers) {
     if (match.n_positions % kBlockPositions == 0) {
@@ -82,7 +74,7 @@ void PrefixCache::Leave(bool is_ending, Sequence* sequence) {
     return;
   }
   const auto n_computed = static_cast<size_t>(sequence->state().n_computed);
-  tree_.Insert(request.cache_salt, UnitsOf(sequence->tokens().first(n_computed)), is_ending,
+  tree_.Insert(request.cache_salt, sequence->units().first(n_computed), is_ending,
                &sequence->table(KvGroup::kSliding), &sequence->table(KvGroup::kFull));
 }
 

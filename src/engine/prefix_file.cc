@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/mapped_file.h"
 #include "base/sha256.h"
+#include "engine/request_check.h"
 
 namespace facet {
 
@@ -178,6 +179,10 @@ Result<StoredPrefix> ReadNode(ByteCursor& cursor, const PrefixFileKey& key,
   }
   if (record.parent < 0) {
     FACET_ASSIGN(const auto n_salt, cursor.Read<uint32_t>("salt"));
+    if (n_salt > kMaxSaltBytes) {
+      return Refuse(where, fmt::format("a salt of {} bytes", n_salt),
+                    fmt::format("at most {}", kMaxSaltBytes));
+    }
     FACET_ASSIGN(const auto salt, cursor.Take(n_salt, "salt"));
     record.salt = AsText(salt);
   }
@@ -270,7 +275,7 @@ PrefixFileKey PrefixFileKeyOf(std::string model, std::string kv_type, Runner* ru
   };
   return {.model = std::move(model),
           .kv_type = std::move(kv_type),
-          .window = info.sliding_window,
+          .window = info.n_sliding_blocks > 0 ? info.sliding_window : 0,
           .n_vocab = info.n_vocab,
           .full_block_bytes = block_bytes(KvGroup::kFull, info.n_full_blocks),
           .sliding_block_bytes = block_bytes(KvGroup::kSliding, info.n_sliding_blocks)};

@@ -13,6 +13,7 @@ Sequence::Sequence(Request request, const SequenceLimits& limits, BlockPool* sli
                    BlockPool* full)
     : request_(std::move(request)),
       tokens_(request_.prompt),
+      units_(tokens_.begin(), tokens_.end()),
       limits_(limits),
       sliding_(sliding),
       full_(full),
@@ -106,6 +107,7 @@ std::optional<FinishReason> Sequence::LimitReached() {
 std::optional<FinishReason> Sequence::Accept(int32_t token, std::string_view bytes,
                                              std::vector<TextPiece>& released) {
   tokens_.push_back(token);
+  units_.push_back(token);
   sampler_.Accept(token);
   CountThought(token);
   const auto& ends = request_.end_tokens;

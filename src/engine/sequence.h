@@ -18,6 +18,7 @@
 #include "engine/scheduler.h"
 #include "engine/stop_matcher.h"
 #include "kv/block_table.h"
+#include "kv/prefix_tree.h"
 #include "model/batch.h"
 
 namespace facet {
@@ -36,6 +37,8 @@ class Sequence {
 
   [[nodiscard]] uint64_t id() const { return request_.id; }
   [[nodiscard]] std::span<const int32_t> tokens() const { return tokens_; }
+  /// What the prefix tree knows the tokens by.
+  [[nodiscard]] std::span<const PrefixUnit> units() const { return units_; }
   [[nodiscard]] std::span<const int32_t> reply() const;
   [[nodiscard]] int n_prompt() const { return static_cast<int>(request_.prompt.size()); }
   [[nodiscard]] int n_generated() const { return static_cast<int>(tokens_.size()) - n_prompt(); }
@@ -78,7 +81,8 @@ class Sequence {
   void CountThought(int32_t token);
 
   Request request_;
-  std::vector<int32_t> tokens_;  ///< prompt and reply
+  std::vector<int32_t> tokens_;    ///< prompt and reply
+  std::vector<PrefixUnit> units_;  ///< of tokens_
   SequenceLimits limits_;
   int n_computed_ = 0;  ///< positions with K/V
   BlockTable sliding_;

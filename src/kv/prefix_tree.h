@@ -53,10 +53,9 @@ class PrefixTree {
   PrefixTree(const PrefixTree&) = delete;
   PrefixTree& operator=(const PrefixTree&) = delete;
 
-  /// The longest resumable beginning of `units`, at most `max_positions` long. Time is linear in
-  /// its length. May end anywhere in
+  /// The longest resumable beginning of `units`, at most `max_positions` long. May end anywhere in
   /// a block, whose first positions are those asked for then. Scopes with different salts never see
-  /// each other. Does not count as a use.
+  /// each other. Does not count as a use. Time is linear in the number of units.
   [[nodiscard]] PrefixMatch Match(std::string_view salt, std::span<const PrefixUnit> units,
                                   int max_positions) const;
 

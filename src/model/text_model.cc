@@ -81,12 +81,12 @@ Result<std::span<const float>> TextModel::Run(const Batch& batch) {
   return std::span<const float>(logits_).first(static_cast<size_t>(n_rows() * config_.n_vocab));
 }
 
-/// A batch is made by our own scheduler: anything wrong with it is a bug.
 std::span<std::byte> TextModel::block(KvGroup group, BlockId id) {
   const LayerKind kind = group == KvGroup::kFull ? LayerKind::kFull : LayerKind::kSliding;
   return {kv_.block(kind, id), kv_.block_bytes(kind)};
 }
 
+/// A batch is made by our own scheduler: anything wrong with it is a bug.
 void TextModel::CheckBatch(const Batch& batch) const {
   for (size_t i = 0; i < batch.rows.size(); ++i) {
     const Row& row = batch.rows[i];

@@ -76,11 +76,13 @@ std::string WantedInstead(const error_code& error) {
 
 class AsioServer final : public HttpServer {
  public:
-  AsioServer(HttpOptions options, HttpHandler handler, HttpErrorBody make_error)
+  AsioServer(HttpOptions options, HttpHandler handler, HttpErrorBody make_error,
+             HttpWantsBody wants_body)
       : io_(1), acceptor_(io_), accept_timer_(io_), stop_timer_(io_) {
     shared_.options = std::move(options);
     shared_.handler = std::move(handler);
     shared_.make_error = std::move(make_error);
+    shared_.wants_body = std::move(wants_body);
     shared_.mailbox = std::make_shared<HttpMailbox>(
         [this](HttpMailbox::Task task) { asio::post(io_, std::move(task)); });
     shared_.on_closed = [this](HttpConnection* connection) { Forget(connection); };
@@ -280,11 +282,16 @@ class AsioServer final : public HttpServer {
 }  // namespace
 
 Result<std::unique_ptr<HttpServer>> HttpServer::Listen(HttpOptions options, HttpHandler handler,
-                                                       HttpErrorBody make_error) {
+                                                       HttpErrorBody make_error,
+                                                       HttpWantsBody wants_body) {
+  if (options.max_buffered_bytes < options.max_body_bytes) {
+    return Refuse("max_buffered_bytes", std::to_string(options.max_buffered_bytes),
+                  fmt::format("at least max_body_bytes, {}", options.max_body_bytes));
+  }
   const std::string where = AddressText(options.host, options.port);
   try {
-    auto server =
-        std::make_unique<AsioServer>(std::move(options), std::move(handler), std::move(make_error));
+    auto server = std::make_unique<AsioServer>(std::move(options), std::move(handler),
+                                               std::move(make_error), std::move(wants_body));
     FACET_RETURN_IF_ERROR(server->Open());
     return std::unique_ptr<HttpServer>(std::move(server));
   } catch (const boost::system::system_error& error) {  // no descriptors for the I/O context

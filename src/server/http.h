@@ -25,9 +25,16 @@ struct HttpOptions {
   double header_timeout_s = 15;   ///< from the first byte of a request to its headers' end
   double body_timeout_s = 60;     ///< for the body to come
   double idle_timeout_s = 75;     ///< between requests of a connection
-  double write_timeout_s = 30;    ///< without a byte taken by the client; noticed within twice that
+  /// Without a byte taken by the client; noticed within twice that. The rest of an answer that is
+  /// complete must be taken within four times that, however many bytes come meanwhile.
+  double write_timeout_s = 30;
   size_t max_unsent_bytes = size_t{4} << 20;  ///< of one stream; a client that lags more is dropped
-  double heartbeat_s = 15;                    ///< a stream that is silent so long gets a comment
+  /// Of all connections: bodies, from their first byte until the handler drops the exchange, and
+  /// what clients have not taken of their answers. At least max_body_bytes. Who sends more of a
+  /// body is told 503 and closed, who lags with a stream is dropped. Beside it a connection holds
+  /// a head of at most max_header_bytes.
+  size_t max_buffered_bytes = size_t{512} << 20;
+  double heartbeat_s = 15;  ///< a stream that is silent so long gets a comment
 };
 
 using HttpHeaders = std::vector<std::pair<std::string, std::string>>;
@@ -74,8 +81,13 @@ class HttpExchange {
 using HttpHandler =
     std::function<void(HttpRequest request, std::shared_ptr<HttpExchange> exchange)>;
 
-/// What it refuses by itself (malformed or too large requests, time-outs, too many connections) it
-/// answers with `make_error`, and closes. 500 is for an exchange that was dropped.
+/// Asked on the I/O thread when the head of a request has come and its body has not: false: the
+/// handler, which can tell by the head alone that it refuses, gets the request without the body at
+/// once, and the connection closes after the answer. Empty: all bodies are read.
+using HttpWantsBody = std::function<bool(const HttpRequest& head)>;
+
+/// What it refuses by itself (malformed or too large requests, time-outs, too many connections or
+/// bytes) it answers with `make_error`, and closes. 500 is for an exchange that was dropped.
 using HttpErrorBody = std::function<HttpResponse(int status, std::string_view message)>;
 
 class HttpServer {
@@ -83,7 +95,8 @@ class HttpServer {
   /// Binds and listens; a port in use, an address that is not of this machine and the like are
   /// refused with the address.
   static Result<std::unique_ptr<HttpServer>> Listen(HttpOptions options, HttpHandler handler,
-                                                    HttpErrorBody make_error);
+                                                    HttpErrorBody make_error,
+                                                    HttpWantsBody wants_body = {});
   virtual ~HttpServer() = default;
 
   [[nodiscard]] virtual uint16_t port() const = 0;

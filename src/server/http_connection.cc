@@ -34,6 +34,13 @@ constexpr size_t kKeptBufferBytes = size_t{16} << 10;
 constexpr std::string_view kComment = ": \n\n";
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
+/// Of write_timeout_s: for the rest of an answer that is complete.
+constexpr double kAnswerTimeouts = 4;
+
+Clock::duration Seconds(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
 class Connection final : public HttpConnection, public std::enable_shared_from_this<Connection> {
  public:
   Connection(asio::io_context& io, int fd, std::string peer, HttpShared* shared)
@@ -41,6 +48,8 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
         peer_(std::move(peer)),
         socket_(io),
         timer_(io),
+        body_(shared->n_buffered),
+        unsent_(shared->n_buffered),
         parser_({.max_header_bytes = shared->options.max_header_bytes,
                  .max_body_bytes = shared->options.max_body_bytes}) {
     error_code error;
@@ -91,8 +100,10 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   /// come.
   void Arm(Wait wait, double seconds) {
     wait_ = wait;
-    deadline_ = Clock::now() +
-                std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    deadline_ = Clock::now() + Seconds(seconds);
+    if (wait == Wait::kWrite) {
+      deadline_ = std::min(deadline_, answer_deadline_);
+    }
     if (!is_timer_set_ || deadline_ < timer_.expiry()) {
       SetTimer();
     }
@@ -146,7 +157,8 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   /// took some meanwhile is told by what is left there.
   void OnWriteTimer() {
     int n_queued = 0;
-    if (::ioctl(socket_.native_handle(), SIOCOUTQ, &n_queued) != 0 || n_queued >= n_queued_) {
+    if (Clock::now() >= answer_deadline_ ||
+        ::ioctl(socket_.native_handle(), SIOCOUTQ, &n_queued) != 0 || n_queued >= n_queued_) {
       Cut();
       return;
     }
@@ -202,20 +214,39 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
         return;
       case HttpParser::State::kBody:
         if (before == HttpParser::State::kHead) {
+          if (shared_->wants_body && !shared_->wants_body(parser_.request())) {
+            closes_ = true;
+            BeginExchange();
+            return;
+          }
           Arm(Wait::kBody, shared_->options.body_timeout_s);
           if (parser_.expects_continue()) {
             Send(std::string(kContinue));
           }
         }
+        CountBody();
         return;
       case HttpParser::State::kDone:
         closes_ = closes_ || n_taken < bytes.size();
-        BeginExchange();
+        if (CountBody()) {
+          BeginExchange();
+        }
         return;
       case HttpParser::State::kFailed:
         Refuse(parser_.failure_status(), parser_.failure());
         return;
     }
+  }
+
+  /// False: it was one too many, and has been refused.
+  bool CountBody() {
+    const size_t n_bytes = parser_.request().body.size();
+    body_.Set(n_bytes);
+    if (n_bytes > 0 && *shared_->n_buffered > shared_->options.max_buffered_bytes) {
+      Refuse(503, "the server holds too many bodies and answers");
+      return false;
+    }
+    return true;
   }
 
   void BeginExchange() {
@@ -227,8 +258,10 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     is_http_1_0_ = parser_.is_http_1_0();
     closes_ = closes_ || !parser_.keeps_alive();
     has_answer_ = false;
+    answer_deadline_ = Clock::time_point::max();
     is_streaming_ = false;
-    HttpRequest request = parser_.Take();
+    const bool is_whole = parser_.state() == HttpParser::State::kDone;
+    HttpRequest request = is_whole ? parser_.Take() : parser_.TakeHead();
     request.peer = peer_;
     is_head_ = request.method == "HEAD";
     channel_ = std::make_shared<HttpChannel>(
@@ -237,7 +270,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
             self->OnWords();
           }
         });
-    shared_->handler(std::move(request), channel_->MakeExchange());
+    shared_->handler(std::move(request), channel_->MakeExchange(std::move(body_)));
   }
 
   // ---- Answering --------------------------------------------------------------------------------
@@ -266,8 +299,14 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     }
   }
 
-  void SendResponse(HttpResponse response) {
+  /// All of the answer is sent or queued.
+  void SetAnswered() {
     has_answer_ = true;
+    answer_deadline_ = Clock::now() + Seconds(kAnswerTimeouts * shared_->options.write_timeout_s);
+  }
+
+  void SendResponse(HttpResponse response) {
+    SetAnswered();
     const bool has_body = HasBody(response.status);
     std::string bytes = FormatHead({.status = response.status,
                                     .content_type = response.content_type,
@@ -293,7 +332,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
                      .headers = &headers}));
     if (is_head_) {
       is_streaming_ = false;
-      has_answer_ = true;
+      SetAnswered();
     }
   }
 
@@ -303,7 +342,9 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     }
     // What finds nothing unsent before it is taken whatever its size: the client has not lagged.
     const size_t n_unsent = unsent_bytes();
-    if (n_unsent > 0 && n_unsent + bytes.size() > shared_->options.max_unsent_bytes) {
+    if (n_unsent > 0 &&
+        (n_unsent + bytes.size() > shared_->options.max_unsent_bytes ||
+         *shared_->n_buffered + bytes.size() > shared_->options.max_buffered_bytes)) {
       Cut();
       return;
     }
@@ -320,7 +361,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
       return;
     }
     is_streaming_ = false;
-    has_answer_ = true;
+    SetAnswered();
     if (!is_http_1_0_) {
       waiting_ += kLastChunk;
     }
@@ -337,7 +378,10 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
     wait_ = Wait::kNothing;
     closes_ = true;
     is_head_ = false;
-    SendResponse(shared_->make_error(status, message));
+    HttpResponse response = shared_->make_error(status, message);
+    parser_.Reset();  // after `message`, which may be the parser's
+    body_.Set(0);
+    SendResponse(std::move(response));
   }
 
   // ---- Writing ----------------------------------------------------------------------------------
@@ -357,6 +401,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
 
   /// What has gathered meanwhile is sent together.
   void StartWriting() {
+    unsent_.Set(unsent_bytes());
     if (is_writing_ || waiting_.empty()) {
       return;
     }
@@ -386,6 +431,7 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
 
   void OnWritten(size_t n) {
     n_sent_ += n;
+    unsent_.Set(unsent_bytes());
     n_queued_ = std::numeric_limits<int>::max();
     if (n_sent_ < in_flight_.size()) {
       Write();
@@ -453,6 +499,8 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   const std::string peer_;
   tcp::socket socket_;
   asio::steady_timer timer_;
+  HttpByteCount body_;    ///< of the request that comes in
+  HttpByteCount unsent_;  ///< of the answer
   HttpParser parser_;
   State state_ = State::kReading;
 
@@ -466,7 +514,8 @@ class Connection final : public HttpConnection, public std::enable_shared_from_t
   bool is_head_ = false;
   bool is_streaming_ = false;  ///< the stream's head is out, its end is not
   bool has_answer_ = false;    ///< all of it is sent or queued
-  bool closes_ = false;        ///< after this answer
+  Clock::time_point answer_deadline_ = Clock::time_point::max();  ///< for it to be taken
+  bool closes_ = false;                                           ///< after this answer
 
   std::string waiting_;
   std::string in_flight_;

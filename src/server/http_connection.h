@@ -30,9 +30,12 @@ struct HttpShared {
   HttpOptions options;
   HttpHandler handler;
   HttpErrorBody make_error;
+  HttpWantsBody wants_body;
   std::shared_ptr<HttpMailbox> mailbox;
   /// The connection has closed its socket.
   std::function<void(HttpConnection*)> on_closed;
+  /// Of all connections and their exchanges; see HttpOptions::max_buffered_bytes.
+  HttpByteCount::Sum n_buffered = std::make_shared<std::atomic<size_t>>(0);
   /// What is read lands here first; a connection that waits holds no buffer.
   std::vector<char> scratch = std::vector<char>(size_t{64} << 10);
 };

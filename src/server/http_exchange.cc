@@ -21,8 +21,8 @@ void HttpMailbox::Close() {
 /// nobody answers any more.
 class HttpExchangeHandle final : public HttpExchange {
  public:
-  explicit HttpExchangeHandle(std::shared_ptr<HttpChannel> channel)
-      : channel_(std::move(channel)) {}
+  HttpExchangeHandle(std::shared_ptr<HttpChannel> channel, HttpByteCount body)
+      : channel_(std::move(channel)), body_(std::move(body)) {}
   ~HttpExchangeHandle() override { channel_->Drop(); }
   HttpExchangeHandle(const HttpExchangeHandle&) = delete;
   HttpExchangeHandle& operator=(const HttpExchangeHandle&) = delete;
@@ -37,10 +37,11 @@ class HttpExchangeHandle final : public HttpExchange {
 
  private:
   const std::shared_ptr<HttpChannel> channel_;
+  const HttpByteCount body_;
 };
 
-std::shared_ptr<HttpExchange> HttpChannel::MakeExchange() {
-  return std::make_shared<HttpExchangeHandle>(shared_from_this());
+std::shared_ptr<HttpExchange> HttpChannel::MakeExchange(HttpByteCount body) {
+  return std::make_shared<HttpExchangeHandle>(shared_from_this(), std::move(body));
 }
 
 void HttpChannel::Wake(std::unique_lock<std::mutex> lock) {

@@ -4,11 +4,14 @@
 // and what it says then goes nowhere.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "server/http.h"
 
@@ -30,6 +33,26 @@ class HttpMailbox {
   std::function<void(Task)> post_;
 };
 
+/// A part of a sum of bytes, taken off at its end. The sum may be shared by threads, a part not.
+class HttpByteCount {
+ public:
+  using Sum = std::shared_ptr<std::atomic<size_t>>;
+  explicit HttpByteCount(Sum sum) : sum_(std::move(sum)) {}
+  HttpByteCount(HttpByteCount&& other) noexcept
+      : sum_(other.sum_), n_bytes_(std::exchange(other.n_bytes_, 0)) {}
+  HttpByteCount& operator=(HttpByteCount&&) = delete;
+  ~HttpByteCount() { Set(0); }
+
+  void Set(size_t n_bytes) {
+    *sum_ += n_bytes - n_bytes_;  // modulo 2^64, as what is taken off
+    n_bytes_ = n_bytes;
+  }
+
+ private:
+  const Sum sum_;
+  size_t n_bytes_ = 0;
+};
+
 /// What has been said since the last Take, in this order.
 struct HttpWords {
   std::optional<HttpResponse> response;
@@ -48,8 +71,9 @@ class HttpChannel : public std::enable_shared_from_this<HttpChannel> {
   HttpChannel(std::shared_ptr<HttpMailbox> mailbox, std::function<void()> on_words)
       : mailbox_(std::move(mailbox)), on_words_(std::move(on_words)) {}
 
-  /// The side that answers. Dropping the last reference is a word of its own.
-  std::shared_ptr<HttpExchange> MakeExchange();
+  /// The side that answers; `body` counts as long as it lives. Dropping the last reference is a
+  /// word of its own.
+  std::shared_ptr<HttpExchange> MakeExchange(HttpByteCount body);
 
   // The connection's side, on the I/O thread.
   HttpWords Take();

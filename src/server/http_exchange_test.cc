@@ -17,8 +17,36 @@ struct Fixture {
   int n_woken = 0;
   std::shared_ptr<HttpChannel> channel =
       std::make_shared<HttpChannel>(mailbox, [this] { ++n_woken; });
-  std::shared_ptr<HttpExchange> exchange = channel->MakeExchange();
+  HttpByteCount::Sum sum = std::make_shared<std::atomic<size_t>>(0);
+  HttpByteCount body{sum};
+  std::shared_ptr<HttpExchange> exchange = channel->MakeExchange(std::move(body));
 };
+
+TEST(HttpByteCount, IsPartOfItsSumUntilItsEnd) {
+  const auto sum = std::make_shared<std::atomic<size_t>>(0);
+  {
+    HttpByteCount one(sum);
+    HttpByteCount other(sum);
+    one.Set(10);
+    other.Set(5);
+    one.Set(7);
+    EXPECT_EQ(*sum, 12u);
+    const HttpByteCount moved(std::move(one));
+    EXPECT_EQ(*sum, 12u);
+  }
+  EXPECT_EQ(*sum, 0u);
+}
+
+TEST(HttpChannel, CountsTheBodyUntilItsExchangeIsDropped) {
+  Fixture f;
+  HttpByteCount body(f.sum);
+  body.Set(10);
+  std::shared_ptr<HttpExchange> exchange = f.channel->MakeExchange(std::move(body));
+  f.channel->SetGone();
+  EXPECT_EQ(*f.sum, 10u);
+  exchange.reset();
+  EXPECT_EQ(*f.sum, 0u);
+}
 
 TEST(HttpChannel, GathersWordsAndWakesOnce) {
   Fixture f;

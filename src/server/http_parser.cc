@@ -92,7 +92,15 @@ void HttpParser::Fail(int status, std::string message) {
 HttpRequest HttpParser::Take() {
   FACET_CHECK(state_ == State::kDone);
   HttpRequest request = std::move(request_);
-  *this = HttpParser(limits_);
+  Reset();
+  return request;
+}
+
+HttpRequest HttpParser::TakeHead() {
+  FACET_CHECK(state_ == State::kBody || state_ == State::kDone);
+  HttpRequest request = std::move(request_);
+  request.body = std::string();
+  Reset();
   return request;
 }
 

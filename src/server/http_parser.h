@@ -39,6 +39,7 @@ class HttpParser {
   [[nodiscard]] const std::string& failure() const { return failure_; }
 
   // From kBody on.
+  [[nodiscard]] const HttpRequest& request() const { return request_; }  ///< what has come of it
   [[nodiscard]] bool is_http_1_0() const { return is_http_1_0_; }
   /// The client means to send more requests.
   [[nodiscard]] bool keeps_alive() const { return keeps_alive_; }
@@ -47,6 +48,10 @@ class HttpParser {
 
   /// The request (kDone; without the peer). Ready for the next one afterwards.
   HttpRequest Take();
+  /// Its head (from kBody on). What has come of the body is dropped, the rest must not be fed.
+  HttpRequest TakeHead();
+  /// Drops what has come.
+  void Reset() { *this = HttpParser(limits_); }
 
  private:
   enum class Chunk { kSize, kExtension, kSizeEnd, kData, kDataCr, kDataLf, kTrailer, kTrailerEnd };

@@ -207,5 +207,15 @@ TEST(HttpParser, ReadsOneRequestAfterAnother) {
   EXPECT_TRUE(second.body.empty());
 }
 
+TEST(HttpParser, GivesTheHeadWithoutTheBody) {
+  HttpParser parser(kLimits);
+  parser.Feed("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nbo");
+  EXPECT_EQ(parser.request().path, "/a");
+  const HttpRequest head = parser.TakeHead();
+  EXPECT_EQ(head.method, "POST");
+  EXPECT_EQ(head.body, "");
+  EXPECT_FALSE(parser.has_begun());
+}
+
 }  // namespace
 }  // namespace facet

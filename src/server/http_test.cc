@@ -61,6 +61,9 @@ TEST(HttpListen, TellsWhyItCannot) {
             "machine (--host)");
   EXPECT_EQ(listen("", 0), "host: nothing, wanted an address or name of this machine (--host)");
   EXPECT_EQ(listen("no host", 80).substr(0, 11), "no host:80:");
+  const auto small =
+      HttpServer::Listen({.max_body_bytes = 10, .max_buffered_bytes = 9}, Echo, nullptr);
+  EXPECT_EQ(small.error().Message(), "max_buffered_bytes: 9, wanted at least max_body_bytes, 10");
 }
 
 TEST(HttpListen, ListensAgainAtOnce) {
@@ -170,6 +173,31 @@ TEST(Http, SaysContinue) {
       "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n"
       "Expect: 100-continue\r\n\r\n");
   EXPECT_EQ(Status(client.ReceiveAll()), "HTTP/1.1 413");
+}
+
+TEST(Http, ReadsNoBodyThatIsNotWanted) {
+  Held held;
+  TestServer server(held.handler(), {}, [](const HttpRequest& head) {
+    return head.path == "/yes" && *head.Header("content-length") == "4";
+  });
+  const std::string_view headers =
+      " HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n";
+  TestClient wanted(server.port());
+  wanted.Send("POST /yes" + std::string(headers));
+  ASSERT_TRUE(wanted.ReceiveUntil("100 Continue\r\n\r\n"));
+  wanted.Send("body");
+  held.Next()->Respond({});
+  EXPECT_EQ(held.request(0).body, "body");
+  TestClient unwanted(server.port());
+  unwanted.Send("POST /no" + std::string(headers));
+  held.Next()->Respond({.status = 401, .body = "no"});
+  unwanted.Send("body");  // sent all the same: not the next request
+  EXPECT_EQ(Status(unwanted.ReceiveAll()), "HTTP/1.1 401");
+  EXPECT_EQ(BodyOf(unwanted.received), "no");
+  EXPECT_NE(unwanted.received.find("\r\nconnection: close\r\n"), std::string::npos);
+  EXPECT_EQ(held.n_requests(), 2u);
+  EXPECT_EQ(held.request(1).path, "/no");
+  EXPECT_EQ(held.request(1).body, "");
 }
 
 TEST(Http, SendsLargeBodiesBothWays) {
@@ -302,6 +330,38 @@ TEST(HttpLimits, EndsSlowBodies) {
   client.Send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab");
   EXPECT_EQ(BodyOf(client.ReceiveAll()), "error: the request's body did not come in time");
   EXPECT_EQ(Status(client.received), "HTTP/1.1 408");
+}
+
+std::string PostOf(size_t n_bytes) {
+  return "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(n_bytes) + "\r\n\r\n" +
+         std::string(n_bytes, 'b');
+}
+
+TEST(HttpLimits, HoldsBodiesUpToASum) {
+  Held held;
+  TestServer server(held.handler(), {.max_body_bytes = 400'000, .max_buffered_bytes = 600'000});
+  TestClient first(server.port());
+  first.Send(PostOf(400'000));
+  auto exchange = held.Next();
+  TestClient second(server.port());
+  second.Send(PostOf(300'000));
+  EXPECT_EQ(Status(second.ReceiveAll()), "HTTP/1.1 503");
+  EXPECT_EQ(BodyOf(second.received), "error: the server holds too many bodies and answers");
+  TestClient without(server.port());
+  without.Send(kGet);
+  held.Next()->Respond({.body = "small"});
+  EXPECT_EQ(BodyOf(without.ReceiveAnswer()), "small");
+  // The client's leave does not end it: the handler has the body.
+  first.Reset();
+  ASSERT_TRUE(Eventually([&] { return server->n_connections() <= 2; }));
+  TestClient third(server.port());
+  third.Send(PostOf(300'000));
+  EXPECT_EQ(Status(third.ReceiveAll()), "HTTP/1.1 503");
+  exchange.reset();
+  TestClient fourth(server.port());
+  fourth.Send(PostOf(300'000));
+  held.Next()->Respond({.body = "taken"});
+  EXPECT_EQ(BodyOf(fourth.ReceiveAnswer()), "taken");
 }
 
 TEST(HttpLimits, LetsAnswersTakeTheirTime) {
@@ -461,6 +521,37 @@ TEST(HttpStream, DropsClientsThatLagBehind) {
   others->Write("data: on\n\n");
   EXPECT_TRUE(other.ReceiveUntil("data: on"));
   EXPECT_EQ(server->n_connections(), 1u);
+}
+
+TEST(HttpStream, DropsClientsThatLagWhileOthersHoldTheSum) {
+  Held held;
+  TestServer server(held.handler(), {.max_body_bytes = 400'000,
+                                     .max_unsent_bytes = size_t{1} << 30,
+                                     .max_buffered_bytes = 600'000});
+  TestClient holding(server.port());
+  holding.Send(PostOf(400'000));
+  const auto exchange = held.Next();
+  TestClient lagging(server.port(), 4096);
+  lagging.Send(kGet);
+  const size_t n_written =
+      FillUntilDropped(Watched(held.Next()), std::string(size_t{32} << 10, 'x'));
+  EXPECT_LE(n_written, size_t{64} << 20);
+}
+
+TEST(HttpStream, DropsClientsThatTakeTheEndTooSlowly) {
+  Held held;
+  TestServer server(held.handler(), {.write_timeout_s = 0.2});
+  TestClient slow(server.port(), 4096);
+  slow.Send(kGet);
+  const Watched watched(held.Next());
+  watched.exchange->StartStream({});
+  watched.exchange->Write(std::string(size_t{32} << 20, 'x'));
+  watched.exchange->EndStream();
+  char buffer[512];
+  EXPECT_TRUE(Eventually([&] {
+    (void)::recv(slow.fd(), buffer, sizeof(buffer), MSG_DONTWAIT);
+    return *watched.n_closed == 1;
+  }));
 }
 
 TEST(HttpStream, DropsClientsThatTakeNothing) {

@@ -175,12 +175,15 @@ inline std::string BodyOf(std::string_view answer) {
 /// A server that runs until the end of the test.
 class TestServer {
  public:
-  explicit TestServer(HttpHandler handler, HttpOptions options = {}) {
+  explicit TestServer(HttpHandler handler, HttpOptions options = {},
+                      HttpWantsBody wants_body = {}) {
     options.port = 0;
     auto server = HttpServer::Listen(
-        std::move(options), std::move(handler), [](int status, std::string_view message) {
+        std::move(options), std::move(handler),
+        [](int status, std::string_view message) {
           return HttpResponse{.status = status, .body = "error: " + std::string(message)};
-        });
+        },
+        std::move(wants_body));
     FACET_CHECK(server.ok());
     server_ = *std::move(server);
     thread_ = std::thread([this] {
