@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "chat/call_literal.h"
+#include "chat/call_text.h"
 
 namespace facet {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 constexpr size_t kMaxKeyBytes = 128;  // of a key that is looked for ahead
 constexpr size_t kNone = std::string_view::npos;
 
-bool IsSpace(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+bool IsSpace(char c) { return kWhiteSpace.find(c) != kNone; }
 bool IsQuote(char c) { return c == '"' || c == '\''; }
 bool IsOpener(char c) { return c == '{' || c == '[' || c == '('; }
 bool IsCloser(char c) { return c == '}' || c == ']' || c == ')'; }
@@ -24,29 +25,14 @@ bool IsKeyCharacter(char c) {
          std::string_view("\"'`,:=<>[]{}()").find(c) == kNone;
 }
 
-std::string_view Trim(std::string_view text) {
-  while (!text.empty() && IsSpace(text.front())) {
-    text.remove_prefix(1);
-  }
-  while (!text.empty() && IsSpace(text.back())) {
-    text.remove_suffix(1);
-  }
-  return text;
-}
-
-std::string WithoutMarks(std::string_view text) {
-  std::string clean(text);
-  clean.erase(std::remove(clean.begin(), clean.end(), kStringMark), clean.end());
-  return clean;
-}
-
 std::string JsonString(std::string_view text) { return Json(text).Dump(); }
 
 /// Reads from left to right and writes JSON as it goes; each step moves on. Looks ahead no farther
 /// than a key, except for the end of a string: where that search failed it is not repeated.
 class ArgumentsReader {
  public:
-  explicit ArgumentsReader(std::string_view text) : text_(text) {}
+  ArgumentsReader(std::string_view text, size_t begin, FailedSearches* failed)
+      : text_(text), pos_(begin), failed_(*failed) {}
 
   std::optional<CallArguments> Read(const ValueSchema& schema) {
     if (!ReadContainer(schema)) {
@@ -60,10 +46,6 @@ class ArgumentsReader {
   struct Container {
     const ValueSchema* schema = nullptr;
     bool is_object = true;
-  };
-  /// A delimiter of strings and up to where its end is known to be missing.
-  struct Search {
-    size_t fails_before = 0;
   };
 
   bool ReadContainer(const ValueSchema& schema);
@@ -93,12 +75,10 @@ class ArgumentsReader {
   [[nodiscard]] std::optional<size_t> ScanBare(bool has_opener, bool nests) const;
 
   std::string_view text_;
-  size_t pos_ = 0;
+  size_t pos_;
+  FailedSearches& failed_;
   std::string open_;  // the closing brackets that are due
   Container container_;
-  Search marks_;
-  Search quotes_[2];
-  bool nests_ = true;  // brackets in bare text have their partners
   std::string json_;
   bool is_complete_ = false;
   int n_repairs_ = 0;
@@ -233,11 +213,11 @@ std::optional<size_t> ArgumentsReader::ScanBare(bool has_opener, bool nests) con
 }
 
 size_t ArgumentsReader::BareEnd(bool has_opener) {
-  if (nests_) {
+  if (failed_.nests) {
     if (const std::optional<size_t> end = ScanBare(has_opener, true)) {
       return *end;
     }
-    nests_ = false;
+    failed_.nests = false;
   }
   return *ScanBare(has_opener, false);
 }
@@ -317,20 +297,15 @@ bool ArgumentsReader::ReadMember(const ValueSchema& schema) {
 /// Reads a key and its separator.
 std::optional<std::string> ArgumentsReader::ReadKey() {
   const char c = text_[pos_];
-  size_t separator = text_.find_first_of(":=,[]{}()", pos_);
-  std::string key;
-  if (IsQuote(c) || c == kStringMark) {
-    key = KeyAt(pos_);
-    separator = key.empty() ? separator : text_.find_first_of(":=", pos_ + key.size() + 2);
-  }
+  const std::string_view quoted = IsQuote(c) || c == kStringMark ? KeyAt(pos_) : std::string_view();
+  const size_t separator = quoted.empty() ? text_.find_first_of(":=,[]{}()", pos_)
+                                          : text_.find_first_of(":=", pos_ + quoted.size() + 2);
   if (separator == kNone || (text_[separator] != ':' && text_[separator] != '=')) {
     return std::nullopt;
   }
-  const std::string_view written = text_.substr(pos_, separator - pos_);
-  if (key.empty()) {
-    key = WithoutMarks(Trim(written));
-  }
-  n_repairs_ += (key.size() != Trim(written).size() ? 1 : 0) + (text_[separator] == '=' ? 1 : 0);
+  const std::string_view written = Trim(text_.substr(pos_, separator - pos_));
+  std::string key = WithoutMarks(quoted.empty() ? written : quoted);
+  n_repairs_ += (key.size() != written.size() ? 1 : 0) + (text_[separator] == '=' ? 1 : 0);
   pos_ = separator + 1;
   if ((At(pos_) == ':' || At(pos_) == '=') && At(pos_ + 1) == kStringMark) {
     ++pos_;  // written twice
@@ -356,7 +331,7 @@ bool ArgumentsReader::ReadValue(const ValueSchema& schema) {
 
 void ArgumentsReader::ReadMarked(const ValueSchema& schema) {
   const size_t begin = ++pos_;
-  size_t mark = begin < marks_.fails_before ? kNone : text_.find(kStringMark, begin);
+  size_t mark = begin < failed_.marks_before ? kNone : text_.find(kStringMark, begin);
   bool is_lost = mark == kNone;
   while (!is_lost && !EndsMarked(mark + 1, mark == begin)) {
     is_lost = OpensAnother(begin, mark);
@@ -364,7 +339,7 @@ void ArgumentsReader::ReadMarked(const ValueSchema& schema) {
     is_lost = is_lost || mark == kNone;
   }
   if (is_lost) {
-    marks_.fails_before = std::max(marks_.fails_before, mark);
+    failed_.marks_before = std::max(failed_.marks_before, mark);
     ReadUnclosed(schema);
     return;
   }
@@ -377,11 +352,11 @@ void ArgumentsReader::ReadMarked(const ValueSchema& schema) {
 void ArgumentsReader::ReadQuoted(const ValueSchema& schema) {
   const char quote = text_[pos_];
   const size_t begin = ++pos_;
-  Search& search = quotes_[quote == '"' ? 1 : 0];
-  size_t end = begin < search.fails_before ? kNone : begin;
+  size_t& fails_before = failed_.quotes_before[quote == '"' ? 1 : 0];
+  size_t end = begin < fails_before ? kNone : begin;
   for (; end < text_.size(); ++end) {
     const char c = text_[end];
-    if (c == '\\') {
+    if (c == '\\' && At(end + 1) != kStringMark) {
       ++end;
     } else if ((c == quote && EndsQuoted(end + 1)) || c == kStringMark) {
       break;
@@ -389,7 +364,7 @@ void ArgumentsReader::ReadQuoted(const ValueSchema& schema) {
   }
   const bool is_mark = At(end) == kStringMark;
   if (end >= text_.size() || (is_mark && (!EndsValue(end + 1) || OpensAnother(begin, end)))) {
-    search.fails_before = std::max(search.fails_before, end >= text_.size() ? kNone : end);
+    fails_before = std::max(fails_before, end >= text_.size() ? kNone : end);
     ReadUnclosed(schema);
     return;
   }
@@ -445,8 +420,9 @@ void ArgumentsReader::WriteBare(std::string_view text, const ValueSchema& schema
 
 }  // namespace
 
-std::optional<CallArguments> ReadCallArguments(std::string_view text, const ValueSchema& schema) {
-  return ArgumentsReader(text).Read(schema);
+std::optional<CallArguments> ReadCallArguments(std::string_view text, size_t begin,
+                                               const ValueSchema& schema, FailedSearches* failed) {
+  return ArgumentsReader(text, begin, failed).Read(schema);
 }
 
 }  // namespace facet

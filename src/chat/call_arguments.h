@@ -13,23 +13,32 @@
 
 namespace facet {
 
-/// Stands for the control token `<|"|>` in the text of a call: no byte of UTF-8, so that the same
-/// characters typed as text are told from it.
-inline constexpr char kStringMark = '\xFF';
-
 /// Deeper arguments are refused. Less than messages may nest, so that a client can send them back.
 inline constexpr int kMaxCallDepth = 190;
 
 struct CallArguments {
   std::string json;  ///< an object; numbers digit for digit
-  size_t end;        ///< bytes of the text that were read
+  size_t end;        ///< place in the text behind what was read
   bool is_complete;  ///< its last bracket was there
   int n_repairs;
 };
 
-/// Reads the object at the start of `text`, which begins with `{` or `(`. What is open at the end
-/// is closed. Nothing when a member has no name, or when it is too deep. Time is linear in the
-/// text, and nested calls are as deep as kMaxCallDepth.
-std::optional<CallArguments> ReadCallArguments(std::string_view text, const ValueSchema& schema);
+/// What is known to fail in a text, so that no search is repeated, not by the next call in it
+/// either.
+struct FailedSearches {
+  size_t marks_before = 0;       ///< no mark of a string ends one that begins before this place
+  size_t quotes_before[2] = {};  ///< nor a single, nor a double quote
+  bool nests = true;             ///< brackets in bare text have their partners
+
+  bool operator==(const FailedSearches&) const = default;
+};
+
+/// Reads the object at `begin` in `text`, which is `{` or `(`. What is open at the end is closed.
+/// Nothing when a member has no name, or when it is too deep. `failed` is of this text and shared
+/// by all calls in it; their time together is linear in the text. Where it is as new afterwards, a
+/// longer text would not have been read otherwise up to the last bracket. Nested calls are as deep
+/// as kMaxCallDepth.
+std::optional<CallArguments> ReadCallArguments(std::string_view text, size_t begin,
+                                               const ValueSchema& schema, FailedSearches* failed);
 
 }  // namespace facet

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "chat/call_text.h"
 
 namespace facet {
 namespace {
@@ -15,7 +16,8 @@ std::optional<CallArguments> Read(std::string text, const char* schema_text = "{
   std::replace(text.begin(), text.end(), '~', kStringMark);
   const auto schema = ParseJson(schema_text, "schema");
   EXPECT_TRUE(schema.ok());
-  auto arguments = ReadCallArguments(text, ValueSchema(*schema));
+  FailedSearches failed;
+  auto arguments = ReadCallArguments(text, 0, ValueSchema(*schema), &failed);
   if (arguments) {
     EXPECT_TRUE(ParseJson(arguments->json, "arguments").ok()) << arguments->json;
     EXPECT_LE(arguments->end, text.size());
@@ -46,6 +48,8 @@ TEST(CallArguments, Keys) {
   EXPECT_EQ(JsonOf("{a=1,b=~x~}"), R"({"a":1,"b":"x"})");
   EXPECT_EQ(JsonOf("{a::~x~}"), R"({"a":"x"})");
   EXPECT_EQ(JsonOf("{a~:x~}"), R"({"a":"x"})");
+  EXPECT_EQ(JsonOf(R"({"a~b":1,'~c':2})"), R"({"ab":1,"c":2})");
+  EXPECT_EQ(JsonOf(R"({"~":1})"), "refused");
   EXPECT_EQ(JsonOf("{~x~}"), "refused");
   EXPECT_EQ(JsonOf("{:1}"), "refused");
   EXPECT_EQ(JsonOf("{a}"), "refused");
@@ -74,6 +78,7 @@ TEST(CallArguments, ForeignDelimiters) {
   EXPECT_EQ(JsonOf(R"({a:"x~,b:~y"})"), R"({"a":"x","b":"y"})");
   EXPECT_EQ(JsonOf(R"({a:"x,b:~y~})"), R"({"a":"x","b":"y"})");
   EXPECT_EQ(JsonOf(R"({a:"x})"), R"({"a":"x"})");
+  EXPECT_EQ(JsonOf(R"({a:"x\~,b:"y~"})"), R"({"a":"x\\","b":"y"})");
 }
 
 TEST(CallArguments, BareText) {

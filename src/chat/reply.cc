@@ -1,29 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "chat/reply.h"
 
-#include <algorithm>
-#include <optional>
 #include <utility>
+
+#include "chat/call_text.h"
 
 namespace facet {
 namespace {
 
-constexpr std::string_view kWhiteSpace = " \t\n\v\f\r";
 constexpr std::string_view kThoughtHeader = "thought\n";
 constexpr std::string_view kTurnHeader = "model\n";
 
 /// The token's id, or -1, which no token has.
 int IdOf(const Vocab& vocab, std::string_view text) { return vocab.Find(text).value_or(-1); }
 
-std::string WithoutMarks(std::string_view call) {
-  std::string text(call);
-  text.erase(std::remove(text.begin(), text.end(), kStringMark), text.end());
-  return text;
-}
-
 }  // namespace
 
-ReplySplitter::ReplySplitter(const Vocab& vocab, const Json& tools, bool starts_in_thought)
+ReplySplitter::ReplySplitter(const Vocab& vocab, std::shared_ptr<const OfferedTools> tools,
+                             bool starts_in_thought)
     : channel_open_(IdOf(vocab, "<|channel>")),
       channel_close_(IdOf(vocab, "<channel|>")),
       call_open_(IdOf(vocab, "<|tool_call>")),
@@ -34,7 +28,7 @@ ReplySplitter::ReplySplitter(const Vocab& vocab, const Json& tools, bool starts_
       turn_close_(IdOf(vocab, "<turn|>")),
       quote_(IdOf(vocab, "<|\"|>")),
       vocab_(&vocab),
-      tools_(tools) {
+      tools_(std::move(tools)) {
   if (starts_in_thought) {
     BeginThought();  // the header may or may not be part of the prompt
   }
@@ -68,6 +62,13 @@ std::vector<ReplyDelta> ReplySplitter::Finish() {
   return std::exchange(deltas_, {});
 }
 
+ReplyDelta::Kind ReplySplitter::kind() const {
+  if (mode_ == Mode::kThought) {
+    return ReplyDelta::Kind::kThought;
+  }
+  return mode_ == Mode::kCall ? ReplyDelta::Kind::kCall : ReplyDelta::Kind::kContent;
+}
+
 void ReplySplitter::BeginThought() {
   EndText();
   EndCall(End::kCut);
@@ -78,14 +79,18 @@ void ReplySplitter::BeginThought() {
 
 void ReplySplitter::EndThought() {
   EndText();
-  // A call does not end here, but the thought around it does.
-  Mode& mode = mode_ == Mode::kCall ? around_call_ : mode_;
-  n_repairs_ += mode == Mode::kThought ? 0 : 1;
-  mode = Mode::kContent;
+  if (mode_ == Mode::kCall && around_call_ == Mode::kThought) {
+    EndCall(End::kCut);
+  }
+  n_repairs_ += mode_ == Mode::kThought ? 0 : 1;
+  mode_ = mode_ == Mode::kThought ? Mode::kContent : mode_;
 }
 
 void ReplySplitter::BeginCall() {
   EndText();
+  if (tools_->empty()) {
+    return;
+  }
   EndCall(End::kReopened);
   around_call_ = mode_;
   mode_ = Mode::kCall;
@@ -93,33 +98,37 @@ void ReplySplitter::BeginCall() {
 
 void ReplySplitter::EndCall(End end) {
   if (mode_ != Mode::kCall) {
-    n_repairs_ += end == End::kClosed ? 1 : 0;
+    n_repairs_ += end == End::kClosed && !tools_->empty() ? 1 : 0;
     return;
   }
   mode_ = around_call_;
-  if (!tools_.empty()) {
-    HandOutCalls(std::exchange(call_, {}), end);
-  }
+  unmarked_.reset();
+  EndCallText(std::exchange(call_, {}), end);
 }
 
-void ReplySplitter::HandOutCalls(const std::string& text, End end) {
+void ReplySplitter::EndCallText(const std::string& text, End end) {
   if (text.empty() && end == End::kReopened) {
     ++n_repairs_;
     return;
   }
-  std::optional<ParsedCalls> parsed = ParseCalls(text, tools_, end == End::kClosed);
+  std::optional<ParsedCalls> parsed = ParseCalls(text, *tools_, end == End::kClosed);
   if (!parsed) {
     ++n_parse_errors_;
-    AddContent(WithoutMarks(text));
+    AddPlain(WithoutMarks(text));
     return;
   }
-  const bool is_out_of_place = mode_ == Mode::kThought || end != End::kClosed;
-  n_repairs_ += parsed->n_repairs + (is_out_of_place ? 1 : 0);
-  for (ToolCall& call : parsed->calls) {
+  n_repairs_ += mode_ == Mode::kThought || end != End::kClosed ? 1 : 0;
+  HandOutCalls(*std::move(parsed));
+}
+
+void ReplySplitter::HandOutCalls(ParsedCalls parsed) {
+  n_repairs_ += parsed.n_repairs;
+  n_parse_errors_ += parsed.has_unread_call ? 1 : 0;
+  for (ToolCall& call : parsed.calls) {
     deltas_.push_back(
         {ReplyDelta::Kind::kCall, std::move(call.arguments), std::move(call.name), n_calls_++});
   }
-  AddContent(WithoutMarks(parsed->rest));
+  AddPlain(WithoutMarks(parsed.rest));
 }
 
 void ReplySplitter::BeginTurn() {
@@ -135,11 +144,31 @@ void ReplySplitter::EndTurn() {
 }
 
 void ReplySplitter::AddQuote() {
-  if (mode_ != Mode::kCall || tools_.empty()) {
+  if (mode_ == Mode::kCall) {
+    AddText(characters_.Flush());
+    AddCallText({&kStringMark, 1});
+  }
+}
+
+void ReplySplitter::AddCallText(std::string_view text) {
+  if (!unmarked_) {
+    call_ += text;
     return;
   }
-  AddText(characters_.Flush());
-  call_ += kStringMark;
+  for (size_t n = 0; n < text.size(); ++n) {
+    if (unmarked_->Add(text[n], *tools_)) {
+      std::optional<ParsedCalls> parsed = ParseCalls(call_, *tools_, false);
+      if (parsed && parsed->is_certain) {
+        mode_ = around_call_;
+        unmarked_.reset();
+        HandOutCalls(*std::move(parsed));
+        call_.clear();
+        AddPlain(WithoutMarks(text.substr(n)));
+        return;
+      }
+    }
+    call_ += text[n];
+  }
 }
 
 void ReplySplitter::EndText() {
@@ -157,8 +186,8 @@ void ReplySplitter::AddText(std::string_view text) {
   if (text.empty()) {
     return;
   }
-  if (mode_ == Mode::kCall && !tools_.empty()) {
-    call_ += text;
+  if (mode_ == Mode::kCall) {
+    AddCallText(text);
     return;
   }
   std::string with_header;
@@ -182,16 +211,17 @@ void ReplySplitter::AddText(std::string_view text) {
 }
 
 void ReplySplitter::AddOpening(std::string_view text) {
-  if (has_content_ || n_calls_ > 0 || tools_.empty()) {
+  if (has_content_ || n_calls_ > 0 || tools_->empty()) {
     AddContent(text);
     return;
   }
-  opening_ += text;
-  const size_t begin = opening_.find_first_not_of(kWhiteSpace);
-  if (begin == std::string::npos) {
-    return;
+  if (opening_.empty()) {
+    const std::string_view rest = TrimLeft(text);
+    AddContent(text.substr(0, text.size() - rest.size()));  // holds it
+    text = rest;
   }
-  const CallStart start = FindCallStart(std::string_view(opening_).substr(begin), tools_);
+  opening_ += text;
+  const CallStart start = FindCallStart(opening_, *tools_);
   if (start == CallStart::kMaybe) {
     return;
   }
@@ -200,10 +230,19 @@ void ReplySplitter::AddOpening(std::string_view text) {
     AddContent(opening);
     return;
   }
-  call_ = opening.substr(begin);
   around_call_ = mode_;
   mode_ = Mode::kCall;
+  unmarked_.emplace();
   ++n_repairs_;
+  AddCallText(opening);
+}
+
+void ReplySplitter::AddPlain(std::string_view text) {
+  if (mode_ == Mode::kThought) {
+    AddThought(text);
+  } else {
+    AddContent(text);
+  }
 }
 
 void ReplySplitter::AddContent(std::string_view text) {

@@ -5,6 +5,8 @@
 // docs/chat-format.md describes the grammar.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,17 +34,21 @@ struct ReplyDelta {
 ///
 /// Joined thoughts are without white space at both ends. White space that begins the content is
 /// held until more follows, so that content of white space only is none. All other text appears
-/// once, in order; a call that cannot be read becomes content, without its control tokens. A call
-/// is handed out when it is complete. Tolerated and counted: a thought after content or opened
-/// twice, surplus closing marks, a repeated turn header, a call that is not closed, inside a
-/// thought or misspelled (tool_call.h). Tolerated: a thought without its header, empty or never
-/// closed.
+/// once, in order; a call that cannot be read becomes the text around it, without its control
+/// tokens. A call is handed out when it is complete. Tolerated and counted: a thought after content
+/// or opened twice, surplus closing marks, a repeated turn header, a call that is not closed,
+/// inside a thought or misspelled (tool_call.h). Tolerated: a thought without its header, empty or
+/// never closed.
 class ReplySplitter {
  public:
-  /// The vocabulary must outlive it; it may lack any of the marks. `tools`: those of the request
-  /// (OfferedTools), which are copied; without any, nothing is a call. `starts_in_thought`: the
-  /// prompt ended in an opened thought (EndsInOpenThought).
-  ReplySplitter(const Vocab& vocab, const Json& tools, bool starts_in_thought);
+  /// The vocabulary must outlive it; it may lack any of the marks. `tools`: those of the request,
+  /// not null; without any, nothing is a call. `starts_in_thought`: the prompt ended in an opened
+  /// thought (EndsInOpenThought).
+  ReplySplitter(const Vocab& vocab, std::shared_ptr<const OfferedTools> tools,
+                bool starts_in_thought);
+  /// The same for tools that no other splitter shares.
+  ReplySplitter(const Vocab& vocab, const Json& tools, bool starts_in_thought)
+      : ReplySplitter(vocab, std::make_shared<OfferedTools>(tools), starts_in_thought) {}
 
   /// Adds a token of the vocabulary with the bytes that it stands for; returns what can be handed
   /// out now. Bytes of control tokens are not read.
@@ -50,10 +56,12 @@ class ReplySplitter {
   /// The end of the reply: what was held back.
   std::vector<ReplyDelta> Finish();
 
+  /// What the text of the next token is of, as far as is known: calls may turn out to be content.
+  [[nodiscard]] ReplyDelta::Kind kind() const;
   [[nodiscard]] int n_calls() const { return n_calls_; }  ///< handed out so far
   /// Slips of the model that were put right.
   [[nodiscard]] int n_repairs() const { return n_repairs_; }
-  /// Calls that could not be read, and so became content.
+  /// Calls that could not be read, and so became text.
   [[nodiscard]] int n_parse_errors() const { return n_parse_errors_; }
 
  private:
@@ -65,10 +73,14 @@ class ReplySplitter {
   void EndThought();
   void BeginCall();
   void EndCall(End end);
-  void HandOutCalls(const std::string& text, End end);
+  void EndCallText(const std::string& text, End end);
+  void HandOutCalls(ParsedCalls parsed);
   void BeginTurn();
   void EndTurn();
   void AddQuote();
+  void AddCallText(std::string_view text);
+  /// Text outside calls, in the present mode.
+  void AddPlain(std::string_view text);
   /// Text up to here is complete: a mark follows, or the end.
   void EndText();
   /// Whole characters in the present mode, of which the head may be a header.
@@ -90,7 +102,7 @@ class ReplySplitter {
   int turn_close_;
   int quote_;
   const Vocab* vocab_;
-  OfferedTools tools_;
+  std::shared_ptr<const OfferedTools> tools_;
 
   Mode mode_ = Mode::kContent;
   Mode around_call_ = Mode::kContent;  // the mode to go back to after a call
@@ -101,6 +113,8 @@ class ReplySplitter {
   std::string call_;          // with kStringMark for the marks of strings
   std::string held_content_;  // white space before any content
   std::string held_thought_;  // white space after a thought's text
+  /// Of a call without its mark.
+  std::optional<UnmarkedCalls> unmarked_;
   bool has_content_ = false;
   bool has_thought_ = false;
   int n_calls_ = 0;

@@ -113,6 +113,18 @@ TEST(ReplySplitterTest, AThoughtGoesOnAfterACallUnlessClosedWithin) {
   EXPECT_EQ(closed.call_texts(), Texts{"f{}"});
 }
 
+TEST(ReplySplitterTest, TextOfAThoughtStaysThere) {
+  ExpectText(Split("<|channel>hm<|tool_call>well, <|tool_call>no<tool_call|> way<channel|>ok"),
+             "ok", "hmwell, no way");
+  ExpectText(Split("<|channel>hm<|tool_call>call:f{a:<channel|>ok"), "ok", "hmcall:f{a:");
+  const Message rest = Split("<|channel>hm<|tool_call>call:f{}then<channel|>ok");
+  EXPECT_EQ(rest.call_texts(), Texts{"f{}"});
+  EXPECT_EQ(rest.thought, "hmthen");
+  EXPECT_EQ(rest.content, "ok");
+  ExpectText(Split("<|channel>h<|tool_call>call:f{}<tool_call|>m<channel|>ok", Json()), "ok",
+             "hcall:f{}m");
+}
+
 TEST(ReplySplitterTest, AnEmptyCallIsAnErrorUnlessOpenedTwice) {
   const Message empty = SplitPieces({"<|tool_call>", "<tool_call|>"});
   ExpectText(empty, "");
@@ -139,6 +151,34 @@ TEST(ReplySplitterTest, WithoutItsMarkACallIsFoundOnlyAtTheStartAndOnlyIfOffered
   const Message cut = Split("call:f{a:1");
   ExpectText(cut, "call:f{a:1");
   EXPECT_EQ(cut.n_parse_errors, 1);
+}
+
+TEST(ReplySplitterTest, AnUnmarkedCallIsHandedOutWhenOtherTextFollows) {
+  for (const std::string_view arguments : {R"({a:<|"|>}<|"|>})", R"({"a":"}"})"}) {
+    ReplySplitter splitter(TinyVocab(), Tools(), false);
+    for (const ReplyToken& token : TokensOfText("call:f" + std::string(arguments) + "} \nca")) {
+      EXPECT_EQ(splitter.Push(token.id, token.bytes), Deltas{});
+    }
+    EXPECT_EQ(splitter.Push(*TinyVocab().Find("a"), "n: "),
+              (Deltas{{Kind::kCall, R"({"a":"}"})", "f", 0}, {Kind::kContent, "can: "}}));
+    EXPECT_EQ(splitter.Push(*TinyVocab().Find("a"), "so"), (Deltas{{Kind::kContent, "so"}}));
+    EXPECT_EQ(splitter.Finish(), Deltas{});
+  }
+  const Message phone = Split("call:f{n:1}\ncall: 555-1234 (call:g{})");
+  EXPECT_EQ(phone.call_texts(), Texts{R"(f{"n":1})"});
+  EXPECT_EQ(phone.content, "call: 555-1234 (call:g{})");
+  const Message cut = Split("<|tool_call>call:f{n:1}call:g{s:");
+  EXPECT_EQ(cut.call_texts(), Texts{R"(f{"n":1})"});
+  EXPECT_EQ(cut.content, "call:g{s:");
+  EXPECT_EQ(cut.n_parse_errors, 1);
+}
+
+TEST(ReplySplitterTest, SplittersMayShareTheTools) {
+  const auto tools = std::make_shared<const OfferedTools>(Tools());
+  ReplySplitter splitter(TinyVocab(), tools, false);
+  EXPECT_EQ(tools.use_count(), 2);
+  splitter.Push(*TinyVocab().Find("a"), "call:f{}");
+  EXPECT_EQ(splitter.Finish(), (Deltas{{Kind::kCall, "{}", "f", 0}}));
 }
 
 TEST(ReplySplitterTest, TextThatCannotBeACallIsHandedOutAtOnce) {
@@ -193,6 +233,10 @@ TEST(ReplySplitterTest, TimeIsLinearInTheReply) {
   EXPECT_EQ(SplitTokens(TinyVocab(), tokens, Tools()).thought, "x");
   tokens.insert(tokens.begin() + 1, {*TinyVocab().Find("a"), "y"});
   EXPECT_EQ(SplitTokens(TinyVocab(), tokens, Tools()).thought.size(), 200'001u);
+  tokens.erase(tokens.begin(), tokens.begin() + 2);
+  EXPECT_EQ(SplitTokens(TinyVocab(), tokens, Tools()).content.size(), 200'000u);
+  tokens.insert(tokens.begin(), {*TinyVocab().Find("a"), "call:f{}"});
+  EXPECT_EQ(SplitTokens(TinyVocab(), tokens, Tools()).content, "x");
 }
 
 TEST(EndsInOpenThoughtTest, LooksAtTheLastMark) {
@@ -323,8 +367,8 @@ TEST(Reports, N36_ProseAndCodeAreNoCalls) {
   const Texts pieces = {"```\n", "<|tool_", "call>call:f{}<tool_call|>\n```"};
   ExpectText(SplitPieces(pieces), "```\n<|tool_call>call:f{}<tool_call|>\n```");
   ExpectText(Split("<|tool_call>call:f{a:<|\"|>x<|\"|>}<tool_call|>", Json()), "call:f{a:x}");
-  ExpectText(Split("<|channel>hm<|tool_call>call:f{}<tool_call|>", Json::MakeArray({})), "call:f{}",
-             "hm");
+  ExpectText(Split("<|channel>hm<|tool_call>call:f{}<tool_call|>", Json::MakeArray({})), "",
+             "hmcall:f{}");
 }
 
 TEST(Reports, N38_ContentIsFreeOfMarkers) {

@@ -3,21 +3,15 @@
 
 #include <algorithm>
 
+#include "chat/call_text.h"
+
 namespace facet {
 namespace {
 
-constexpr std::string_view kSpace = " \t\n\v\f\r";
 constexpr std::string_view kCallWord = "call:";
 constexpr size_t kMaxNameBytes = 256;
 
-std::string_view TrimLeft(std::string_view text) {
-  const size_t begin = text.find_first_not_of(kSpace);
-  return begin == std::string_view::npos ? std::string_view() : text.substr(begin);
-}
-
-std::string_view Trim(std::string_view text) {
-  return TrimLeft(text.substr(0, text.find_last_not_of(kSpace) + 1));
-}
+bool IsCloser(char c) { return c == '}' || c == ']' || c == ')'; }
 
 bool IsName(std::string_view text) {
   return !text.empty() && text.size() <= kMaxNameBytes && text.front() != ':' &&
@@ -78,26 +72,95 @@ std::optional<Head> ReadHead(std::string_view text, const OfferedTools& tools) {
   return std::nullopt;
 }
 
-/// A call whose arguments were left out altogether, `call:NAME`.
-bool AddCallWithoutArguments(std::string_view text, const OfferedTools& tools,
-                             ParsedCalls& parsed) {
-  const std::optional<Head> head = ReadHead(text.substr(0, text.find_first_of("})]")), tools);
-  if (!head || !tools.Contains(head->name)) {
+/// Reads the calls in one text.
+class CallsReader {
+ public:
+  CallsReader(std::string_view text, const OfferedTools& tools, bool is_closed)
+      : text_(text), tools_(tools), is_closed_(is_closed) {}
+
+  std::optional<ParsedCalls> Read();
+
+ private:
+  /// Each takes the call at `pos_` and moves on, or leaves all as it is.
+  bool TakeCall();
+  bool TakeCallWithoutArguments();
+  void SkipClosers();
+
+  std::string_view text_;
+  const OfferedTools& tools_;
+  bool is_closed_;
+  size_t pos_ = 0;
+  FailedSearches failed_;
+  ParsedCalls parsed_;
+};
+
+std::optional<ParsedCalls> CallsReader::Read() {
+  if (!TakeCall()) {
+    return std::nullopt;
+  }
+  while (true) {
+    SkipClosers();
+    const size_t next = text_.find_first_not_of(" \t\n\v\f\r,;", pos_);
+    if (next == std::string_view::npos || !text_.substr(next).starts_with(kCallWord)) {
+      break;
+    }
+    pos_ = next;
+    if (!TakeCall()) {
+      parsed_.has_unread_call = true;
+      break;
+    }
+    ++parsed_.n_repairs;  // the marks between two calls
+  }
+  parsed_.rest = text_.substr(pos_);
+  if (is_closed_ && !parsed_.rest.empty() && !parsed_.has_unread_call) {
+    return std::nullopt;
+  }
+  parsed_.is_certain = failed_ == FailedSearches();
+  return std::move(parsed_);
+}
+
+bool CallsReader::TakeCall() {
+  const size_t bracket = text_.find_first_of("{(", pos_);
+  if (bracket == std::string_view::npos) {
+    return is_closed_ && TakeCallWithoutArguments();
+  }
+  const std::optional<Head> head = ReadHead(text_.substr(pos_, bracket - pos_), tools_);
+  if (!head) {
     return false;
   }
-  parsed.calls.push_back({std::string(head->name), "{}"});
-  parsed.n_repairs += head->n_repairs + 1;
+  std::optional<CallArguments> arguments =
+      ReadCallArguments(text_, bracket, tools_.Parameters(head->name), &failed_);
+  if (!arguments || (!arguments->is_complete && !is_closed_)) {
+    return false;
+  }
+  parsed_.calls.push_back({std::string(head->name), std::move(arguments->json)});
+  parsed_.n_repairs += head->n_repairs + arguments->n_repairs;
+  pos_ = arguments->end;
   return true;
 }
 
-/// What follows a call, without brackets too many.
-std::string_view AfterCall(std::string_view text, ParsedCalls& parsed) {
-  text = TrimLeft(text);
-  while (!text.empty() && std::string_view("})]").find(text.front()) != std::string_view::npos) {
-    text = TrimLeft(text.substr(1));
-    ++parsed.n_repairs;
+/// `call:NAME`, to the end of the text.
+bool CallsReader::TakeCallWithoutArguments() {
+  const std::string_view text = text_.substr(pos_);
+  const std::optional<Head> head = ReadHead(text.substr(0, text.find_first_of("})]")), tools_);
+  if (!head || !tools_.Contains(head->name)) {
+    return false;
   }
-  return text;
+  parsed_.calls.push_back({std::string(head->name), "{}"});
+  parsed_.n_repairs += head->n_repairs + 1;
+  pos_ = text_.size();
+  return true;
+}
+
+/// Goes to what follows a call, over brackets too many.
+void CallsReader::SkipClosers() {
+  for (; pos_ < text_.size(); ++pos_) {
+    if (IsCloser(text_[pos_])) {
+      ++parsed_.n_repairs;
+    } else if (kWhiteSpace.find(text_[pos_]) == std::string_view::npos) {
+      return;
+    }
+  }
 }
 
 }  // namespace
@@ -131,37 +194,7 @@ ValueSchema OfferedTools::Parameters(std::string_view name) const {
 
 std::optional<ParsedCalls> ParseCalls(std::string_view text, const OfferedTools& tools,
                                       bool is_closed) {
-  ParsedCalls parsed;
-  while (true) {
-    const size_t bracket = text.find_first_of("{(");
-    if (bracket == std::string_view::npos) {
-      if (!is_closed || !AddCallWithoutArguments(text, tools, parsed)) {
-        return std::nullopt;
-      }
-      return parsed;
-    }
-    const std::optional<Head> head = ReadHead(text.substr(0, bracket), tools);
-    if (!head) {
-      return std::nullopt;
-    }
-    std::optional<CallArguments> arguments =
-        ReadCallArguments(text.substr(bracket), tools.Parameters(head->name));
-    if (!arguments || (!arguments->is_complete && !is_closed)) {
-      return std::nullopt;
-    }
-    parsed.calls.push_back({std::string(head->name), std::move(arguments->json)});
-    parsed.n_repairs += head->n_repairs + arguments->n_repairs;
-    text = AfterCall(text.substr(bracket + arguments->end), parsed);
-    const std::string_view next =
-        text.substr(std::min(text.find_first_not_of(" \t\n\v\f\r,;"), text.size()));
-    if (!next.starts_with(kCallWord)) {
-      break;
-    }
-    text = next;
-    ++parsed.n_repairs;  // the marks between two calls
-  }
-  parsed.rest = text;
-  return is_closed && !text.empty() ? std::nullopt : std::optional(std::move(parsed));
+  return CallsReader(text, tools, is_closed).Read();
 }
 
 CallStart FindCallStart(std::string_view text, const OfferedTools& tools) {
@@ -180,6 +213,35 @@ CallStart FindCallStart(std::string_view text, const OfferedTools& tools) {
     return tools.HasNameThatBegins(name) ? CallStart::kMaybe : CallStart::kNo;
   }
   return tools.Contains(name.substr(0, bracket)) ? CallStart::kYes : CallStart::kNo;
+}
+
+bool UnmarkedCalls::Add(char c, const OfferedTools& tools) {
+  const bool is_end = is_whole_ && BeginsOther(c, tools) && ++n_ends_ <= kMaxEnds;
+  if (c == kStringMark) {
+    in_string_ = !in_string_;
+  } else if (!in_string_ && (c == '{' || c == '[' || c == '(')) {
+    ++depth_;
+  } else if (!in_string_ && IsCloser(c)) {
+    depth_ = std::max(depth_ - 1, 0);
+    is_whole_ = depth_ == 0;
+  }
+  return is_end;
+}
+
+/// Whether what follows the last bracket is known to be no call.
+bool UnmarkedCalls::BeginsOther(char c, const OfferedTools& tools) {
+  constexpr std::string_view kBetween = " \t\n\v\f\r,;})]";
+  if (next_.empty() && kBetween.find(c) != std::string_view::npos) {
+    return false;
+  }
+  next_ += c;
+  const CallStart start = FindCallStart(next_, tools);
+  if (start == CallStart::kMaybe) {
+    return false;
+  }
+  is_whole_ = false;
+  next_.clear();
+  return start == CallStart::kNo;
 }
 
 }  // namespace facet

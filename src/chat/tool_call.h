@@ -41,13 +41,15 @@ struct ToolCall {
 struct ParsedCalls {
   std::vector<ToolCall> calls;  ///< at least one
   int n_repairs = 0;
-  std::string_view rest;  ///< what follows the last call; empty when the calls were closed
+  std::string_view rest;         ///< what follows the last of them
+  bool has_unread_call = false;  ///< `rest` begins as a call does, and could not be read
+  bool is_certain = false;       ///< the calls would be the same if more text followed
 };
 
 /// Reads the text of a call in UTF-8, in which kStringMark stands for each mark of a string.
-/// Several calls in a row are taken. `is_closed`: the closing mark ended the text, which closes
-/// whatever is open; else only whole calls are taken. Nothing when it is no call. Time is linear in
-/// the text.
+/// Several calls in a row are taken, up to one that cannot be read. `is_closed`: the closing mark
+/// ended the text, which closes whatever is open, and nothing but a call may follow a call; else
+/// only whole calls are taken. Nothing when it is no call. Time is linear in the text.
 std::optional<ParsedCalls> ParseCalls(std::string_view text, const OfferedTools& tools,
                                       bool is_closed);
 
@@ -55,5 +57,25 @@ std::optional<ParsedCalls> ParseCalls(std::string_view text, const OfferedTools&
 /// its mark.
 enum class CallStart { kNo, kMaybe, kYes };
 CallStart FindCallStart(std::string_view text, const OfferedTools& tools);
+
+/// Tells where calls that lack their mark end, from their brackets alone. A few places may be
+/// wrong, where quotes or bare text hold brackets: ParsedCalls::is_certain decides.
+class UnmarkedCalls {
+ public:
+  /// Adds the next byte. True when a last bracket has come before it and it begins something else
+  /// than a call; no more than kMaxEnds times, so that reading the calls each time stays linear.
+  bool Add(char c, const OfferedTools& tools);
+
+ private:
+  static constexpr int kMaxEnds = 16;
+
+  bool BeginsOther(char c, const OfferedTools& tools);
+
+  int depth_ = 0;  // of brackets outside strings
+  bool in_string_ = false;
+  bool is_whole_ = false;  // the last bracket has come
+  std::string next_;       // what may become the next call
+  int n_ends_ = 0;
+};
 
 }  // namespace facet

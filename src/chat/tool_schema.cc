@@ -9,7 +9,7 @@
 namespace facet {
 namespace {
 
-/// Alternatives of one place that are looked at. Bounds schemas that refer to themselves.
+/// Alternatives of one place that are kept. Bounds schemas that refer to themselves.
 constexpr size_t kMaxAlternatives = 256;
 
 int TypeNamed(std::string_view name) {
@@ -84,20 +84,30 @@ const Json* Referred(const Json& root, std::string_view reference) {
 
 ValueSchema::ValueSchema(const Json& schema) : ValueSchema(&schema, {&schema}) {}
 
-ValueSchema::ValueSchema(const Json* root, std::vector<const Json*> starts)
+ValueSchema::ValueSchema(const Json* root, Schemas starts)
     : root_(root), alternatives_(std::move(starts)) {
-  for (size_t n = 0; n < alternatives_.size() && n < kMaxAlternatives; ++n) {
+  for (size_t n = 0; n < alternatives_.size(); ++n) {
     const Json& schema = *alternatives_[n];
     types_ |= TypesOf(schema);
     if (const Json* referred = Referred(*root_, schema["$ref"].as_string())) {
-      alternatives_.push_back(referred);
+      Add(*referred, &alternatives_);
     }
     for (const std::string_view list : {"anyOf", "oneOf", "allOf"}) {
       for (const Json& alternative : schema[list].items()) {
-        alternatives_.push_back(&alternative);
+        if (!Add(alternative, &alternatives_)) {
+          break;
+        }
       }
     }
   }
+}
+
+bool ValueSchema::Add(const Json& schema, Schemas* schemas) {
+  const bool has_room = schemas->size() < kMaxAlternatives;
+  if (has_room && std::find(schemas->begin(), schemas->end(), &schema) == schemas->end()) {
+    schemas->push_back(&schema);
+  }
+  return has_room;
 }
 
 bool ValueSchema::HasProperties() const {
@@ -111,22 +121,22 @@ bool ValueSchema::HasProperty(std::string_view name) const {
 }
 
 ValueSchema ValueSchema::Property(std::string_view name) const {
-  std::vector<const Json*> found;
+  Schemas found;
   for (const Json* schema : alternatives_) {
     const Json* property = (*schema)["properties"].Find(name);
     property = property != nullptr ? property : schema->Find("additionalProperties");
     if (property != nullptr && property->is_object()) {
-      found.push_back(property);
+      Add(*property, &found);
     }
   }
   return found.empty() ? ValueSchema() : ValueSchema(root_, std::move(found));
 }
 
 ValueSchema ValueSchema::Item() const {
-  std::vector<const Json*> found;
+  Schemas found;
   for (const Json* schema : alternatives_) {
     if ((*schema)["items"].is_object()) {
-      found.push_back(&(*schema)["items"]);
+      Add((*schema)["items"], &found);
     }
   }
   return found.empty() ? ValueSchema() : ValueSchema(root_, std::move(found));

@@ -29,8 +29,6 @@ class ValueSchema {
   /// `schema` is also where $ref looks.
   explicit ValueSchema(const Json& schema);
 
-  /// Nothing is known of the types.
-  [[nodiscard]] bool allows_anything() const { return types_ == 0; }
   [[nodiscard]] bool Allows(Type type) const { return types_ == 0 || (types_ & type) != 0; }
   /// No other types but these.
   [[nodiscard]] bool IsOnly(int types) const { return types_ != 0 && (types_ & ~types) == 0; }
@@ -42,10 +40,15 @@ class ValueSchema {
   [[nodiscard]] ValueSchema Item() const;
 
  private:
-  ValueSchema(const Json* root, std::vector<const Json*> starts);
+  using Schemas = std::vector<const Json*>;
+
+  ValueSchema(const Json* root, Schemas starts);
+
+  /// Adds a schema that is not among them yet; returns whether more may be added.
+  static bool Add(const Json& schema, Schemas* schemas);
 
   const Json* root_ = nullptr;
-  std::vector<const Json*> alternatives_;
+  Schemas alternatives_;
   int types_ = 0;  // bits; 0: anything
 };
 

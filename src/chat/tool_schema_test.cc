@@ -16,7 +16,7 @@ Json Schema(const char* text) {
 
 /// The types allowed, by their first letters: s, n, b, 0 for null, o, a; * for anything.
 std::string TypesOf(const ValueSchema& schema) {
-  if (schema.allows_anything()) {
+  if (!schema.IsOnly(63)) {
     return "*";
   }
   std::string types;
@@ -94,6 +94,19 @@ TEST(ValueSchema, LooksAtABoundedNumberOfAlternatives) {
   }
   const Json json = *ParseJson(text, "schema", {.max_depth = 1000});
   EXPECT_EQ(TypesOf(ValueSchema(json)), "*");
+}
+
+TEST(ValueSchema, LooksAtAnAlternativeOnce) {
+  std::string references;
+  for (int n = 0; n < 200; ++n) {
+    references += R"({"$ref":"#/$defs/A"},)";
+  }
+  const Json json = *ParseJson(R"({"$defs":{"A":{"oneOf":[{"type":"string"}]}},"properties":{"p":
+      {"anyOf":[)" + references + R"({}]}},"anyOf":[)" +
+                                   references + "{}]}",
+                               "schema");
+  EXPECT_EQ(TypesOf(ValueSchema(json)), "so");
+  EXPECT_EQ(TypesOf(ValueSchema(json).Property("p")), "s");
 }
 
 }  // namespace
