@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +24,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "server/access.h"
+#include "server/log_thread.h"
 #include "server/server.h"
 
 namespace facet {
@@ -33,8 +35,9 @@ constexpr int kMostWholeContexts = 4;
 constexpr int kDefaultParallel = 16;
 
 /// Takes SIGTERM and Ctrl-C from its making on: the first one stops the server with the deadline,
-/// the second at once; before there is a server, the program ends. Made before other threads, which
-/// inherit that the signals are held back for its own.
+/// the second at once; while there is no server, the program ends, also as process 1, to which a
+/// signal does nothing by itself. Made before other threads, which inherit that the signals are
+/// held back for its own.
 class StopOnSignal {
  public:
   explicit StopOnSignal(double deadline_s) : deadline_s_(deadline_s) {
@@ -53,10 +56,11 @@ class StopOnSignal {
   StopOnSignal(const StopOnSignal&) = delete;
   StopOnSignal& operator=(const StopOnSignal&) = delete;
 
-  /// Null: there is none any more.
-  void SetServer(Server* server) {
+  /// `log` is told of signals. Null: there is none any more.
+  void SetServer(Server* server, LogThread* log) {
     const std::lock_guard lock(mutex_);
     server_ = server;
+    log_ = log;
   }
 
  private:
@@ -70,15 +74,22 @@ class StopOnSignal {
         return;
       }
       if (server_ == nullptr) {
-        ::_exit(signal == SIGINT ? kExitInterrupted : 128 + signal);
+        End(signal);
       }
-      Note(is_first ? fmt::format("stopping: replies may finish within {:.0f} s; once more to stop "
-                                  "at once",
-                                  deadline_s_)
-                    : "stopping at once");
       server_->Stop(is_first ? deadline_s_ : 0);
+      log_->Add(is_first ? fmt::format("stopping: replies may finish within {:.0f} s; once more to "
+                                       "stop at once",
+                                       deadline_s_)
+                         : "stopping at once");
       is_first = false;
     }
+  }
+
+  /// As the signal would have without this class.
+  [[noreturn]] void End(int signal) const {
+    ::pthread_sigmask(SIG_SETMASK, &former_, nullptr);
+    ::raise(signal);
+    ::_exit(128 + signal);
   }
 
   const double deadline_s_;
@@ -87,8 +98,40 @@ class StopOnSignal {
   std::atomic<bool> is_ending_ = false;
   std::mutex mutex_;
   Server* server_ = nullptr;
+  LogThread* log_ = nullptr;
   std::thread thread_;
 };
+
+/// While it lives, warnings are lines of the log.
+class WarningsIn {
+ public:
+  explicit WarningsIn(LogThread* log)
+      : former_(SetWarningSink(
+            [log](std::string_view line) { log->Add("warning: " + std::string(line)); })) {}
+  ~WarningsIn() { SetWarningSink(std::move(former_)); }
+  WarningsIn(const WarningsIn&) = delete;
+  WarningsIn& operator=(const WarningsIn&) = delete;
+
+ private:
+  LogSink former_;
+};
+
+/// Raises the limit of open files as far as it may be, and returns it.
+rlim_t RaiseDescriptorLimit() {
+  constexpr rlim_t kMost = 65536;
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const rlim_t former = limit.rlim_cur;
+  limit.rlim_cur = std::max(former, std::min(limit.rlim_max, kMost));
+  return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : former;
+}
+
+/// Descriptors are left for files and for those who are told that there are too many.
+size_t MaxConnections(rlim_t n_descriptors) {
+  constexpr rlim_t kOthers = 128;
+  const rlim_t n_left = n_descriptors > kOthers ? n_descriptors - kOthers : 1;
+  return std::min<size_t>(HttpOptions().max_connections, n_left);
+}
 
 Result<std::vector<std::string>> ReadKeys(const Options& options) {
   constexpr uint64_t kMaxKeyFileBytes = uint64_t{1} << 20;
@@ -122,12 +165,12 @@ Result<ServerOptions> MakeServerOptions(const Options& options) {
   server.http.host = options.host;
   server.http.port = static_cast<uint16_t>(options.port);
   server.http.max_body_bytes = static_cast<size_t>(options.max_body) << 20;
+  server.http.max_buffered_bytes =
+      std::max(server.http.max_buffered_bytes, 2 * server.http.max_body_bytes);
+  server.http.max_connections = MaxConnections(RaiseDescriptorLimit());
   server.request_timeout_s = options.request_timeout;
   server.logs_text = options.log_text;
   server.logs_json = options.log_format == "json";
-  if (options.log_format != "none") {
-    server.log = [](std::string_view line) { Note(line); };
-  }
   server.version = VersionText();
   return server;
 }
@@ -143,7 +186,7 @@ std::string ModelName(const Options& options, const LoadedModel& model) {
 }
 
 ServedModel MakeServedModel(const Options& options, const LoadedModel& model,
-                            const RunnerOptions& runner, const std::string& fingerprint) {
+                            const std::string& fingerprint) {
   return {.name = ModelName(options, model),
           .created = static_cast<int64_t>(std::time(nullptr)),
           .vocab = &model.vocab(),
@@ -154,7 +197,6 @@ ServedModel MakeServedModel(const Options& options, const LoadedModel& model,
           .sampling = SamplingFrom(options, model.checkpoint().defaults(), 0),
           .max_tokens = options.max_tokens,
           .thinks = options.think,
-          .n_context = runner.n_context,
           .system_fingerprint = "fp_" + fingerprint.substr(0, 16)};
 }
 
@@ -198,7 +240,9 @@ void SavePrefixes(const Options& options, const std::string& fingerprint, Engine
   if (options.cache_file.empty()) {
     return;
   }
+  RemoveOnInterrupt(options.cache_file + ".part");  // where base/file.h writes what is not complete
   const Status status = engine->SavePrefixes(options.cache_file, fingerprint, options.kv_type);
+  RemoveOnInterrupt("");
   if (!status.ok()) {
     Warn(status.error().Message() + "; the prefix cache is lost");
   }
@@ -253,28 +297,35 @@ int CheckOnly(const Parts& parts, const ServerOptions& server_options, const std
   return written.ok() ? kExitDone : Fail(written.error(), kExitFailed);
 }
 
-/// Serves until a signal.
-int Serve(const Parts& parts, ServerOptions server_options, const std::string& summary) {
+/// Serves until a signal. What is told goes through a thread: standard error may be a pipe that
+/// nobody reads.
+int Serve(const Parts& parts, ServerOptions server_options, const std::string& summary,
+          StopOnSignal* signals) {
   const Options& options = parts.options;
-  StopOnSignal signals(options.shutdown_timeout);
+  LogThread log({.write = Note});
+  const WarningsIn warnings(&log);
+  if (options.log_format != "none") {
+    server_options.log = [&log](std::string_view line) { log.Add(line); };
+  }
   bool is_listening = false;
-  auto server =
-      Server::Create(std::move(server_options),
-                     MakeServedModel(options, parts.model, parts.runner, parts.fingerprint),
-                     [&](std::function<void(const StepReport&)> on_step) {
-                       is_listening = true;
-                       return MakeEngine(parts, std::move(on_step));
-                     });
+  auto server = Server::Create(std::move(server_options),
+                               MakeServedModel(options, parts.model, parts.fingerprint),
+                               [&](std::function<void(const StepReport&)> on_step) {
+                                 is_listening = true;
+                                 return MakeEngine(parts, std::move(on_step));
+                               });
   if (!server.ok()) {
     return Fail(server.error(), is_listening ? kExitModelRefused : kExitFailed);
   }
-  signals.SetServer(server->get());  // before the address is told: who reads it may signal at once
-  Note(summary);
-  Note(fmt::format("serving on {} (OpenAI's API: {}/v1), press Ctrl-C to stop",
-                   Address(options, (*server)->port()), Address(options, (*server)->port())));
+  // Before the address is told: who reads it may signal at once.
+  signals->SetServer(server->get(), &log);
+  log.Add(summary);
+  const std::string address = Address(options, (*server)->port());
+  log.Add(
+      fmt::format("serving on {} (OpenAI's API: {}/v1), press Ctrl-C to stop", address, address));
   (*server)->Run();
+  signals->SetServer(nullptr, nullptr);  // the next one ends the program
   SavePrefixes(options, parts.fingerprint, &(*server)->engine());
-  signals.SetServer(nullptr);
   return kExitDone;
 }
 
@@ -286,6 +337,7 @@ int RunServe(const Options& options) {
     return Fail(server_options.error(), kExitFailed);
   }
   ::signal(SIGPIPE, SIG_IGN);  // the log may be a pipe whose reader goes
+  StopOnSignal signals(options.shutdown_timeout);
   const auto model = LoadedModel::Load(options.model);
   if (!model.ok()) {
     return Fail(model.error(), kExitModelRefused);
@@ -304,7 +356,7 @@ int RunServe(const Options& options) {
   const Parts parts{options, **model, *runner, Fingerprint((*model)->checkpoint(), *runner)};
   const std::string summary = SummaryText(options, **model, *runner, *plan);
   return options.check ? CheckOnly(parts, *server_options, summary)
-                       : Serve(parts, *std::move(server_options), summary);
+                       : Serve(parts, *std::move(server_options), summary, &signals);
 }
 
 }  // namespace facet

@@ -38,9 +38,10 @@ class RunningServer {
 
   std::string Ask(const std::string& body) const {
     TestClient client(port_);
-    EXPECT_TRUE(client.Send(
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: " +
-        std::to_string(body.size()) + "\r\n\r\n" + body));
+    EXPECT_TRUE(
+        client.Send("POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\nconnection: "
+                    "close\r\ncontent-length: " +
+                    std::to_string(body.size()) + "\r\n\r\n" + body));
     while (client.Receive()) {
     }
     return client.received;
@@ -76,6 +77,23 @@ TEST(Serve, AnswersUntilASignal) {
     EXPECT_EQ(server.process().Wait(), 0) << server.process().raw();
     EXPECT_EQ(server.process().raw().find("capital"), std::string::npos) << "text in the log";
   }
+}
+
+TEST(Serve, AnswersWhileNobodyReadsTheLog) {
+  if (!HasTerminals()) {
+    GTEST_SKIP() << kNoTerminals;
+  }
+  RunningServer server;
+  TestClient client(server.port());
+  constexpr int kRequests = 4000;  // lines far beyond what a terminal holds unread
+  for (int i = 0; i < kRequests; ++i) {
+    ASSERT_TRUE(client.Send("GET /health HTTP/1.1\r\nhost: a\r\n\r\n"));
+    ASSERT_TRUE(client.ReceiveAnswer().starts_with("HTTP/1.1 200 OK\r\n")) << i;
+  }
+  client.Close();
+  server.process().Signal(SIGTERM);
+  EXPECT_EQ(server.process().Wait(), 0);
+  EXPECT_NE(server.process().raw().find(" lines of the log were dropped"), std::string::npos);
 }
 
 TEST(Serve, KeepsPrefixesOverARestart) {
