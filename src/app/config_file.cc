@@ -22,7 +22,8 @@ std::string_view Trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
 }
 
-/// Reads the value of one line from its beginning to its end.
+/// Reads the value of one line from its beginning to its end. Values may be secret: errors do not
+/// tell them.
 class ValueParser {
  public:
   ValueParser(std::string_view text, const std::string& where) : rest_(Trim(text)), where_(where) {}
@@ -31,7 +32,7 @@ class ValueParser {
     std::vector<std::string> values;
     if (rest_.starts_with('[')) {
       FACET_ASSIGN(values, List());
-    } else if (rest_.starts_with('"')) {
+    } else if (IsQuoted()) {
       FACET_ASSIGN(std::string value, Quoted());
       values.push_back(std::move(value));
     } else {
@@ -44,13 +45,27 @@ class ValueParser {
     }
     rest_ = Trim(rest_);
     if (!rest_.empty() && rest_.front() != '#') {
-      return Refuse(where_, fmt::format("\"{}\" after the value", rest_), "the end of the line");
+      return Refuse(where_, "more after the value", "the end of the line");
     }
     return values;
   }
 
  private:
-  Result<std::string> Quoted() {
+  [[nodiscard]] bool IsQuoted() const { return rest_.starts_with('"') || rest_.starts_with('\''); }
+
+  Result<std::string> Quoted() { return rest_.front() == '"' ? Escaped() : Literal(); }
+
+  Result<std::string> Literal() {
+    const size_t end = rest_.find('\'', 1);
+    if (end == std::string_view::npos) {
+      return Refuse(where_, "no closing '", "a 'text' within one line");
+    }
+    std::string value(rest_.substr(1, end - 1));
+    rest_.remove_prefix(end + 1);
+    return value;
+  }
+
+  Result<std::string> Escaped() {
     constexpr std::string_view kEscaped = "ntr\"\\";
     constexpr std::string_view kMeant = "\n\t\r\"\\";
     std::string value;
@@ -77,8 +92,8 @@ class ValueParser {
     std::vector<std::string> values;
     rest_ = Trim(rest_.substr(1));
     while (!rest_.starts_with(']')) {
-      if (!rest_.starts_with('"')) {
-        return Refuse(where_, rest_.empty() ? "no closing ]" : fmt::format("\"{}\"", rest_),
+      if (!IsQuoted()) {
+        return Refuse(where_, rest_.empty() ? "no closing ]" : "an item without quotes",
                       "[\"a\", \"b\"]");
       }
       FACET_ASSIGN(std::string value, Quoted());
@@ -87,7 +102,7 @@ class ValueParser {
       if (rest_.starts_with(',')) {
         rest_ = Trim(rest_.substr(1));
       } else if (!rest_.starts_with(']')) {
-        return Refuse(where_, rest_.empty() ? "no closing ]" : fmt::format("\"{}\"", rest_),
+        return Refuse(where_, rest_.empty() ? "no closing ]" : "more after an item",
                       "a comma or ]");
       }
     }
@@ -133,7 +148,7 @@ Status ParseLine(std::string_view line, const std::string& where,
                  std::vector<ConfigEntry>* entries) {
   const size_t equals = line.find('=');
   if (equals == std::string_view::npos) {
-    return Refuse(where, fmt::format("\"{}\"", line), "KEY = VALUE");
+    return Refuse(where, "no =", "KEY = VALUE");
   }
   const std::string_view key = Trim(line.substr(0, equals));
   FACET_ASSIGN(const OptionSpec* option, FindOption(where, key, *entries));

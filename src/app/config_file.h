@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The configuration file: lines of `key = value`, a small and strict part of TOML. Values are
-// numbers, true, false, "texts" with the escapes \n \t \r \" \\, bare texts up to a comment, and
-// for keys that may be repeated ["a", "b"]. Comments begin with #. A file that begins with { is one
-// JSON object with the same keys. An unknown or repeated key is refused.
+// numbers, true, false, "texts" with the escapes \n \t \r \" \\, 'texts' without escapes, bare
+// texts up to a comment, and for keys that may be repeated ["a", 'b']. Comments begin with #. A
+// file that begins with { is one JSON object with the same keys. An unknown or repeated key is
+// refused.
 #pragma once
 
 #include <string>
