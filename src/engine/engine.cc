@@ -221,4 +221,6 @@ Result<int> Engine::LoadPrefixes(const std::string& path, const std::string& mod
 
 const RunnerInfo& Engine::info() const { return state_->core.info(); }
 
+int Engine::max_queue() const { return state_->max_queue; }
+
 }  // namespace facet

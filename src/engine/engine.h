@@ -73,6 +73,7 @@ class Engine {
 
   /// The runner's, with n_context lowered to what a lone sequence can have of the blocks.
   [[nodiscard]] const RunnerInfo& info() const;
+  [[nodiscard]] int max_queue() const;  ///< EngineOptions::max_queue
 
  private:
   struct State;
