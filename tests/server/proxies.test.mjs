@@ -189,6 +189,15 @@ for (const name of Object.keys(proxies)) {
       assert.ok(JSON.parse(await textOf(refused)).error.message);
     });
 
+    test('keeps the metrics, however their path is written', { timeout: 30_000 }, async (t) => {
+      const port = await startProxy(name, t, facet.port);
+      for (const path of ['/metrics', '/metrics?a=b', '/%6detrics', '/metrics/', '/%6Detrics/']) {
+        const response = await fetchTls(port, path, { headers: authorization });
+        assert.equal(response.statusCode, 404, path);
+        await textOf(response);
+      }
+    });
+
     test('a body of 20 MiB reaches the server', { timeout: 30_000 }, async (t) => {
       const port = await startProxy(name, t, facet.port);
       const body = chat({ max_tokens: 1, user: 'x'.repeat(20 << 20) });
