@@ -9,12 +9,13 @@ namespace facet {
 
 using Kind = ReplyDelta::Kind;
 
-ApiChoice::ApiChoice(const ApiRequest& request, const Vocab& vocab, std::span<const int32_t> prompt,
+ApiChoice::ApiChoice(const ApiRequest& request, const Vocab& vocab,
+                     std::shared_ptr<const OfferedTools> tools, std::span<const int32_t> prompt,
                      size_t offset)
     : request_(&request),
       vocab_(&vocab),
       thought_close_(vocab.Find("<channel|>").value_or(-1)),
-      splitter_(vocab, request.chat.tools, EndsInOpenThought(vocab, prompt)),
+      splitter_(vocab, std::move(tools), EndsInOpenThought(vocab, prompt)),
       offset_(offset) {}
 
 std::vector<ChoicePart> ApiChoice::Add(const Event& event) {

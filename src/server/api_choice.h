@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -34,9 +35,10 @@ struct ChoicePart {
 /// Not for several threads.
 class ApiChoice {
  public:
-  /// `prompt` is what the reply continues; `offset`: characters that stand before the reply in a
-  /// completion's text. `request` and `vocab` must outlive it.
-  ApiChoice(const ApiRequest& request, const Vocab& vocab, std::span<const int32_t> prompt,
+  /// `tools`: of the request; `prompt`: what the reply continues; `offset`: characters that stand
+  /// before the reply in a completion's text. `request` and `vocab` must outlive it.
+  ApiChoice(const ApiRequest& request, const Vocab& vocab,
+            std::shared_ptr<const OfferedTools> tools, std::span<const int32_t> prompt,
             size_t offset);
 
   /// What an event adds; a kFinished what was held back. No text is empty but a call's.

@@ -366,6 +366,7 @@ ApiReply::ApiReply(const ApiRequest& request, const ServedModel& model, std::str
                    int64_t created, const std::vector<std::vector<int32_t>>& prompts)
     : state_(std::make_unique<State>(
           State{&request, &model, std::move(id), created, /*n_prompt=*/{}, /*choices=*/{}})) {
+  const auto tools = std::make_shared<const OfferedTools>(request.chat.tools);
   state_->n_prompt.reserve(prompts.size());
   state_->choices.reserve(prompts.size() * static_cast<size_t>(request.n));
   for (size_t i = 0; i < prompts.size(); ++i) {
@@ -373,7 +374,7 @@ ApiReply::ApiReply(const ApiRequest& request, const ServedModel& model, std::str
     const std::string echo = state_->EchoOf(i, prompts[i]);
     for (int n = 0; n < request.n; ++n) {
       state_->choices.push_back(
-          {ApiChoice(request, *model.vocab, prompts[i], CountCodePoints(echo)), echo});
+          {ApiChoice(request, *model.vocab, tools, prompts[i], CountCodePoints(echo)), echo});
     }
   }
 }
