@@ -18,8 +18,8 @@ WorkerPool::~WorkerPool() {
     const std::lock_guard lock(mutex_);
     is_ending_ = true;
     dropped.swap(tasks_);
+    wakes_.notify_all();
   }
-  wakes_.notify_all();
   dropped.clear();
   for (std::thread& thread : threads_) {
     thread.join();
@@ -27,13 +27,11 @@ WorkerPool::~WorkerPool() {
 }
 
 bool WorkerPool::Post(Task task) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (is_ending_ || tasks_.size() >= max_queue_) {
-      return false;
-    }
-    tasks_.push_back(std::move(task));
+  const std::lock_guard lock(mutex_);
+  if (is_ending_ || tasks_.size() >= max_queue_) {
+    return false;
   }
+  tasks_.push_back(std::move(task));
   wakes_.notify_one();
   return true;
 }
@@ -60,31 +58,35 @@ SerialThread::~SerialThread() {
   {
     const std::lock_guard lock(mutex_);
     is_ending_ = true;
+    wakes_.notify_all();
   }
-  wakes_.notify_all();
   thread_.join();
 }
 
 void SerialThread::Post(Task task) {
-  {
-    const std::lock_guard lock(mutex_);
-    tasks_.push_back(std::move(task));
-  }
+  const std::lock_guard lock(mutex_);
+  tasks_.push_back(std::move(task));
   wakes_.notify_one();
 }
 
-void SerialThread::PostAt(Clock::time_point time, Task task) {
-  {
-    const std::lock_guard lock(mutex_);
-    later_.emplace(time, std::move(task));
-  }
+SerialThread::Timer SerialThread::PostAt(Clock::time_point time, Task task) {
+  const std::lock_guard lock(mutex_);
+  const Timer timer(time, n_timers_++);
+  later_.emplace(timer, std::move(task));
   wakes_.notify_one();
+  return timer;
+}
+
+void SerialThread::Withdraw(const Timer& timer) {
+  std::map<Timer, Task>::node_type withdrawn;  // destroyed without the lock, as all tasks
+  const std::lock_guard lock(mutex_);
+  withdrawn = later_.extract(timer);
 }
 
 void SerialThread::Work() {
   std::unique_lock lock(mutex_);
   while (true) {
-    while (!later_.empty() && later_.begin()->first <= Clock::now()) {
+    while (!later_.empty() && later_.begin()->first.first <= Clock::now()) {
       tasks_.push_back(std::move(later_.begin()->second));
       later_.erase(later_.begin());
     }
@@ -100,7 +102,8 @@ void SerialThread::Work() {
     } else if (later_.empty()) {
       wakes_.wait(lock);
     } else {
-      const Clock::time_point next = later_.begin()->first;  // a copy: others may change the map
+      const Clock::time_point next =
+          later_.begin()->first.first;  // a copy: others may change the map
       wakes_.wait_until(lock, next);
     }
   }

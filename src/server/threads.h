@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // The server's threads: workers that take tasks from a bounded queue, and one that does tasks in
-// order, so that what only it touches needs no locks.
+// order, so that what only it touches needs no locks. They are woken with the lock held: what a
+// task does may let another thread destroy the queue as soon as it is unlocked.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace facet {
@@ -53,7 +56,11 @@ class SerialThread {
 
   /// From any thread, also its own.
   void Post(Task task);
-  void PostAt(Clock::time_point time, Task task);
+  /// A task that is posted at `time`, unless it is withdrawn before.
+  using Timer = std::pair<Clock::time_point, uint64_t>;
+  Timer PostAt(Clock::time_point time, Task task);
+  /// Drops the task, with all that it owns, if its time has not come.
+  void Withdraw(const Timer& timer);
 
  private:
   void Work();
@@ -61,7 +68,8 @@ class SerialThread {
   std::mutex mutex_;
   std::condition_variable wakes_;
   std::deque<Task> tasks_;
-  std::multimap<Clock::time_point, Task> later_;
+  std::map<Timer, Task> later_;
+  uint64_t n_timers_ = 0;
   bool is_ending_ = false;
   std::thread thread_;  // last: it uses all of the above
 };

@@ -86,5 +86,19 @@ TEST(SerialThread, DoesThingsAtTheirTime) {
   EXPECT_LE(first, second);
 }
 
+TEST(SerialThread, KeepsNothingOfWhatIsWithdrawn) {
+  const auto token = std::make_shared<int>(0);
+  SerialThread thread;
+  const auto time = SerialThread::Clock::now() + std::chrono::hours(1);
+  const auto first = thread.PostAt(time, [token] { ADD_FAILURE() << "withdrawn"; });
+  const auto second = thread.PostAt(time, [token] { ADD_FAILURE() << "withdrawn"; });
+  EXPECT_EQ(token.use_count(), 3);
+  thread.Withdraw(first);
+  thread.Withdraw(first);
+  EXPECT_EQ(token.use_count(), 2);
+  thread.Withdraw(second);
+  EXPECT_EQ(token.use_count(), 1);
+}
+
 }  // namespace
 }  // namespace facet
