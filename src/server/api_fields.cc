@@ -14,6 +14,10 @@ namespace facet {
 namespace {
 
 using Kind = ApiRequest::Kind;
+
+constexpr size_t kMaxBiases = 1024;
+constexpr size_t kMaxVariables = 64;
+
 using Reader = Status (*)(const std::string& where, const Json& value, ApiFields* fields);
 
 /// Sets `target`, or refuses a value that differs from what another name has set.
@@ -110,8 +114,12 @@ Status ReadLogitBias(const std::string& where, const Json& value, ApiFields* fie
     return Wrong(where, value, "an object of token ids and numbers");
   }
   auto& biases = fields->request.engine.sampling.logit_bias;
+  const size_t n_biases = value.members().size() + value.items().size();
+  if (n_biases > kMaxBiases) {
+    return Refuse(where, fmt::format("{} tokens", n_biases), fmt::format("at most {}", kMaxBiases));
+  }
   biases.clear();
-  biases.reserve(value.members().size() + value.items().size());
+  biases.reserve(n_biases);
   for (const auto& [name, bias] : value.members()) {
     const std::optional<int32_t> token = ParseNumber<int32_t>(name);
     if (!token) {
@@ -238,6 +246,10 @@ Status ReadReasoningEffort(const std::string& where, const Json& value, ApiField
 Status ReadTemplateVariables(const std::string& where, const Json& value, ApiFields* fields) {
   if (!value.is_object()) {
     return Wrong(where, value, "an object");
+  }
+  if (value.members().size() > kMaxVariables) {
+    return Refuse(where, fmt::format("{} variables", value.members().size()),
+                  fmt::format("at most {}", kMaxVariables));
   }
   static constexpr std::string_view kTakenNames[] = {"messages", "tools", "add_generation_prompt",
                                                      "bos_token", "eos_token"};

@@ -109,6 +109,21 @@ TEST(ChatRequest, TakesOtherFormsOfAValue) {
   EXPECT_EQ(Chat(R"("logprobs":false,"top_logprobs":0)")->engine.n_top_logprobs, -1);
 }
 
+TEST(ChatRequest, TakesOnlySoManyBiasesAndVariables) {
+  std::string pairs;
+  std::string members;
+  for (int n = 0; n < 1025; ++n) {
+    pairs += (n > 0 ? ",[" : "[") + std::to_string(n) + ",1]";
+    members += (n > 0 ? ",\"" : "\"") + std::to_string(n) + "\":1";
+  }
+  EXPECT_EQ(ChatError(R"("logit_bias":[)" + pairs + "]"),
+            "logit_bias: 1025 tokens, wanted at most 1024");
+  EXPECT_EQ(ChatError(R"("logit_bias":{)" + members + "}"),
+            "logit_bias: 1025 tokens, wanted at most 1024");
+  EXPECT_EQ(ChatError(R"("chat_template_kwargs":{)" + members + "}"),
+            "chat_template_kwargs: 1025 variables, wanted at most 64");
+}
+
 TEST(ChatRequest, TakesAnySeedOf64Bits) {
   EXPECT_EQ(Chat(R"("seed":0)")->engine.sampling.seed, 0U);
   EXPECT_EQ(Chat(R"("seed":-2)")->engine.sampling.seed, UINT64_MAX - 1);

@@ -61,12 +61,7 @@ void Call::Fail(const ApiError& error) {
   Respond(std::move(response));
 }
 
-void Call::StartStream() {
-  HttpHeaders headers = headers_;
-  headers.emplace_back("cache-control", "no-cache");
-  headers.emplace_back("x-accel-buffering", "no");  // nginx must not hold events back
-  exchange_->StartStream(std::move(headers));
-}
+void Call::StartStream() { exchange_->StartStream(headers_); }
 
 void Call::Write(std::string bytes) { exchange_->Write(std::move(bytes)); }
 
