@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/http_wire.h"
+
 namespace facet {
 namespace {
 
@@ -63,9 +65,10 @@ std::string AskedHeaders(const HttpRequest& request) {
 
 }  // namespace
 
-Access::Access(std::vector<std::string> keys, std::vector<std::string> origins)
+Access::Access(std::vector<std::string> keys, std::vector<std::string> origins, std::string host)
     : keys_(std::move(keys)),
       origins_(std::move(origins)),
+      host_(ToLowerAscii(host)),
       allows_all_(std::find(origins_.begin(), origins_.end(), "*") != origins_.end()) {}
 
 bool Access::HasKey(const HttpRequest& request) const {
@@ -89,6 +92,15 @@ bool Access::AllowsOrigin(const HttpRequest& request) const {
   // A host of one's own name is trusted only where no name server was asked for it.
   const std::string* host = request.Header("host");
   return host != nullptr && *origin == "http://" + *host && IsLoopback(WithoutPort(*host));
+}
+
+bool Access::AllowsHost(const HttpRequest& request) const {
+  const std::string* header = request.Header("host");
+  if (header == nullptr || allows_all_ || !keys_.empty() || !IsLoopback(host_)) {
+    return true;
+  }
+  const std::string name = ToLowerAscii(WithoutPort(*header));
+  return name == host_ || IsLoopback(name);
 }
 
 HttpHeaders Access::HeadersFor(const HttpRequest& request) const {
@@ -121,7 +133,7 @@ HttpResponse Access::AnswerOptions(const HttpRequest& request, const std::string
 }
 
 bool IsLoopback(std::string_view host) {
-  if (host == "localhost" || host == "::1" || host == "[::1]") {
+  if (host == "localhost" || host.ends_with(".localhost") || host == "::1" || host == "[::1]") {
     return true;
   }
   const bool is_address = host.find_first_not_of("0123456789.") == std::string_view::npos;

@@ -24,8 +24,8 @@ std::string HeaderOf(const HttpHeaders& headers, std::string_view name) {
 }
 
 TEST(Access, AsksForAKeyOnlyWhereThereIsOne) {
-  EXPECT_TRUE(Access({}, {}).HasKey(With({})));
-  const Access access({"first", "second-key"}, {});
+  EXPECT_TRUE(Access({}, {}, "127.0.0.1").HasKey(With({})));
+  const Access access({"first", "second-key"}, {}, "127.0.0.1");
   EXPECT_FALSE(access.HasKey(With({})));
   EXPECT_TRUE(access.HasKey(With({{"authorization", "Bearer first"}})));
   EXPECT_TRUE(access.HasKey(With({{"authorization", "bearer   second-key"}})));
@@ -37,7 +37,7 @@ TEST(Access, AsksForAKeyOnlyWhereThereIsOne) {
 }
 
 TEST(Access, RefusesPagesThatAreNotListed) {
-  const Access none({}, {});
+  const Access none({}, {}, "127.0.0.1");
   EXPECT_TRUE(none.AllowsOrigin(With({})));
   EXPECT_FALSE(none.AllowsOrigin(With({{"origin", "https://a.example"}})));
   EXPECT_FALSE(none.AllowsOrigin(With({{"origin", "null"}})));
@@ -47,28 +47,50 @@ TEST(Access, RefusesPagesThatAreNotListed) {
   EXPECT_TRUE(none.AllowsOrigin(With({{"origin", "http://[::1]:80"}, {"host", "[::1]:80"}})));
   EXPECT_FALSE(
       none.AllowsOrigin(With({{"origin", "http://a.example:8080"}, {"host", "a.example:8080"}})));
-  const Access one({}, {"https://a.example"});
+  const Access one({}, {"https://a.example"}, "127.0.0.1");
   EXPECT_TRUE(one.AllowsOrigin(With({{"origin", "https://a.example"}})));
   EXPECT_FALSE(one.AllowsOrigin(With({{"origin", "https://a.example.evil"}})));
-  EXPECT_TRUE(Access({}, {"*"}).AllowsOrigin(With({{"origin", "https://b.example"}})));
+  EXPECT_TRUE(Access({}, {"*"}, "127.0.0.1").AllowsOrigin(With({{"origin", "https://b.example"}})));
+}
+
+TEST(Access, RefusesNamesThatANameServerMayHaveGiven) {
+  const auto allows = [](const Access& access, const char* host) {
+    return access.AllowsHost(With({{"host", host}}));
+  };
+  const Access local({}, {}, "127.0.0.1");
+  for (const char* host : {"127.0.0.1:8080", "127.0.0.2", "localhost", "LocalHost:8080", "[::1]:80",
+                           "facet.localhost:8080"}) {
+    EXPECT_TRUE(allows(local, host)) << host;
+  }
+  for (const char* host : {"a.example", "a.example:8080", "127.0.0.1.a.example", "localhost.a",
+                           "notlocalhost", "192.168.0.1", ""}) {
+    EXPECT_FALSE(allows(local, host)) << host;
+  }
+  EXPECT_TRUE(local.AllowsHost(With({})));
+  EXPECT_TRUE(allows(Access({"key"}, {}, "127.0.0.1"), "a.example"));
+  EXPECT_TRUE(allows(Access({}, {"*"}, "127.0.0.1"), "a.example"));
+  EXPECT_FALSE(allows(Access({}, {"https://b.example"}, "localhost"), "a.example"));
+  EXPECT_TRUE(allows(Access({}, {}, "0.0.0.0"), "a.example"));
 }
 
 TEST(Access, GivesHeadersToListedOrigins) {
-  EXPECT_TRUE(Access({}, {}).HeadersFor(With({{"origin", "https://a.example"}})).empty());
-  const Access one({}, {"https://a.example"});
+  EXPECT_TRUE(
+      Access({}, {}, "127.0.0.1").HeadersFor(With({{"origin", "https://a.example"}})).empty());
+  const Access one({}, {"https://a.example"}, "127.0.0.1");
   const HttpHeaders allowed = one.HeadersFor(With({{"origin", "https://a.example"}}));
   EXPECT_EQ(HeaderOf(allowed, "access-control-allow-origin"), "https://a.example");
   EXPECT_EQ(HeaderOf(allowed, "vary"), "origin");
   const HttpHeaders refused = one.HeadersFor(With({{"origin", "https://b.example"}}));
   EXPECT_EQ(HeaderOf(refused, "access-control-allow-origin"), "none");
   EXPECT_EQ(HeaderOf(refused, "vary"), "origin");
-  const HttpHeaders all = Access({}, {"*"}).HeadersFor(With({{"origin", "https://b.example"}}));
+  const HttpHeaders all =
+      Access({}, {"*"}, "127.0.0.1").HeadersFor(With({{"origin", "https://b.example"}}));
   EXPECT_EQ(HeaderOf(all, "access-control-allow-origin"), "*");
   EXPECT_EQ(HeaderOf(all, "vary"), "none");
 }
 
 TEST(Access, AnswersPreflight) {
-  const Access access({"key"}, {"https://a.example"});
+  const Access access({"key"}, {"https://a.example"}, "127.0.0.1");
   const HttpHeaders asked = {{"origin", "https://a.example"},
                              {"access-control-request-method", "POST"},
                              {"access-control-request-headers", "authorization, x-stainless-os"}};
@@ -90,7 +112,7 @@ TEST(Access, AnswersPreflight) {
 }
 
 TEST(IsLoopback, KnowsThisMachineOnly) {
-  for (const char* host : {"127.0.0.1", "127.1.2.3", "::1", "[::1]", "localhost"}) {
+  for (const char* host : {"127.0.0.1", "127.1.2.3", "::1", "[::1]", "localhost", "a.localhost"}) {
     EXPECT_TRUE(IsLoopback(host)) << host;
   }
   for (const char* host : {"0.0.0.0", "::", "127.evil.example", "127.0.0.1.evil", "192.168.0.1",

@@ -14,7 +14,6 @@ ApiChoice::ApiChoice(const ApiRequest& request, const Vocab& vocab,
                      size_t offset)
     : request_(&request),
       vocab_(&vocab),
-      thought_close_(vocab.Find("<channel|>").value_or(-1)),
       splitter_(vocab, std::move(tools), EndsInOpenThought(vocab, prompt)),
       offset_(offset) {}
 
@@ -32,8 +31,8 @@ std::vector<ChoicePart> ApiChoice::Add(const Event& event) {
     Hold(event);
   }
   std::vector<ChoicePart> parts = MakeParts(Split(event));
-  if (event.token == thought_close_ && is_token) {
-    held_.clear();  // of a thought that was nothing but its header
+  if (is_token && IsMark(event.token) && splitter_.kind() != Kind::kCall) {
+    DropOthers(0);  // the header of a thought, or what stood before its end
   }
   return parts;
 }
@@ -61,23 +60,44 @@ std::vector<ReplyDelta> ApiChoice::Split(const Event& event) {
   return {{.kind = Kind::kContent, .text = std::move(text)}};
 }
 
+bool ApiChoice::IsMark(int32_t token) const {
+  return request_->kind == ApiRequest::Kind::kChat && vocab_->is_special(token);
+}
+
 void ApiChoice::Hold(const Event& event) {
-  const bool is_mark = request_->kind == ApiRequest::Kind::kChat && vocab_->is_special(event.token);
-  if (request_->engine.n_top_logprobs >= 0 && !event.bytes.empty() && !is_mark) {
+  if (IsMark(event.token)) {
+    n_content_ = splitter_.kind() == Kind::kContent ? held_.size() : n_content_;
+  } else if (request_->engine.n_top_logprobs >= 0 && !event.bytes.empty()) {
     held_.push_back({event.logprob, event.top_logprobs, offset_});
   }
 }
 
+void ApiChoice::DropOthers(size_t n_kept) {
+  const auto begin = held_.begin() + static_cast<ptrdiff_t>(n_content_);
+  auto end = held_.end();
+  for (size_t n_bytes = 0; end != begin && n_bytes < n_kept;) {
+    --end;
+    n_bytes += vocab_->bytes(end->logprob.token).size();
+  }
+  held_.erase(begin, end);
+}
+
 std::vector<ChoicePart> ApiChoice::MakeParts(std::vector<ReplyDelta> deltas) {
+  size_t n_rest = 0;  // bytes of content behind the last thought or call
+  for (const ReplyDelta& delta : deltas) {
+    n_rest = delta.kind == Kind::kContent ? n_rest + delta.text.size() : 0;
+  }
   std::vector<ChoicePart> parts;
   parts.reserve(deltas.size());
   for (ReplyDelta& delta : deltas) {
     const Kind kind = delta.kind;
     if (kind == Kind::kContent) {
       offset_ += CountCodePoints(delta.text);
+      n_content_ = 0;
       parts.push_back({std::move(delta), std::exchange(held_, {})});
       continue;
     }
+    DropOthers(n_rest);
     parts.push_back({std::move(delta), {}});
     if (kind == Kind::kCall) {
       ++n_calls_;
@@ -86,9 +106,6 @@ std::vector<ChoicePart> ApiChoice::MakeParts(std::vector<ReplyDelta> deltas) {
     if (was_ended_) {
       break;
     }
-  }
-  if (!parts.empty()) {
-    held_.clear();  // what is left is of thoughts and calls
   }
   return parts;
 }

@@ -61,16 +61,19 @@ class ApiChoice {
  private:
   std::vector<ReplyDelta> Split(const Event& event);
   std::vector<ReplyDelta> SplitEnd(const Event& event);
+  [[nodiscard]] bool IsMark(int32_t token) const;
   void Hold(const Event& event);
+  /// Drops the held tokens of thoughts and calls but the last ones, which spell `n_kept` bytes.
+  void DropOthers(size_t n_kept);
   std::vector<ChoicePart> MakeParts(std::vector<ReplyDelta> deltas);
 
   const ApiRequest* request_;
   const Vocab* vocab_;
-  int thought_close_;              // id of the mark, or -1
   ReplySplitter splitter_;         // of a chat
   Utf8Stream characters_;          // of a completion
   size_t offset_;                  // characters handed out, and those before
-  std::vector<ListedToken> held_;  // their text is still to come
+  std::vector<ListedToken> held_;  // their text is still to come, or was none
+  size_t n_content_ = 0;           // so many of them are of content for certain
   int n_tokens_ = 0;
   int n_calls_ = 0;
   bool was_ended_ = false;

@@ -269,6 +269,46 @@ TEST(ChatReply, TellsWhatOpenAisObjectHasNoWordsFor) {
             Json("no call at all"));
 }
 
+/// The bytes of the tokens that are listed for the content.
+std::string Listed(const ApiRequest& request, const std::vector<Event>& events) {
+  std::string bytes;
+  const Json choice = Parse(Answer(request, events))["choices"].items()[0];
+  for (const Json& token : choice["logprobs"]["content"].items()) {
+    bytes += token["token"].as_string() + "|";
+  }
+  return bytes;
+}
+
+TEST(ChatReply, ListsNoTokensOfThoughtsAndCalls) {
+  const ApiRequest request = Chat(std::string(kWeather) + R"(,"logprobs":true)");
+  // White space that is held while a late thought comes is content; the thought is none.
+  EXPECT_EQ(Listed(request, Events({" ", "<|channel>", "t", "<channel|>", "b"})), "a|b|");
+  // Nor is the header of an empty thought, whatever ends it.
+  EXPECT_EQ(
+      Listed(request, Events({"<|channel>", "t", "h", "o", "u", "g", "h", "t", "<channel|>", "b"})),
+      "b|");
+  EXPECT_EQ(
+      Listed(request, Events({"<|channel>", "t", "h", "o", "u", "g", "h", "t", "<turn|>", "b"})),
+      "b|");
+  // A call, with and without something after it.
+  const auto with = [](std::string_view call, std::string_view after) {
+    std::vector<Event> events = Events({"a", "<|tool_call>"});
+    events.pop_back();
+    for (const char letter : call) {
+      events.push_back(Token(std::string(1, letter)));
+      events.back().logprob.token = *TinyVocab().Find("c");
+    }
+    events.push_back(Token("<tool_call|>"));
+    events.push_back(Token(after));
+    events.push_back(End());
+    return events;
+  };
+  EXPECT_EQ(Listed(request, with("call:weather{}", "b")), "a|b|");
+  EXPECT_EQ(Listed(request, with("call:weather{}call:", "b")), "a|c|c|c|c|c|b|");
+  // What cannot be read is content.
+  EXPECT_EQ(Listed(request, with("xy", "b")), "a|c|c|b|");
+}
+
 TEST(ChatReply, ListsTheTokensOfItsContent) {
   const std::string wanted = R"("logprobs":true,"top_logprobs":2)";
   Event smile = Token("b");

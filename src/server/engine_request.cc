@@ -52,8 +52,10 @@ Result<std::vector<std::vector<int32_t>>> MakePrompts(const ApiRequest& request,
   std::vector<std::vector<int32_t>> prompts;
   if (request.kind == ApiRequest::Kind::kChat) {
     FACET_ASSIGN(const Prompt prompt, model.chat_template->Render(request.chat));
-    prompts.push_back(memory.Restore(TokenizePrompt(*model.tokenizer, *model.vocab, prompt),
-                                     request.engine.cache_salt));
+    std::vector<int32_t> tokens = TokenizePrompt(*model.tokenizer, *model.vocab, prompt);
+    prompts.push_back(request.engine.reuses_prefix
+                          ? memory.Restore(std::move(tokens), request.engine.cache_salt)
+                          : std::move(tokens));
     return prompts;
   }
   prompts.reserve(request.prompts.size());
@@ -81,7 +83,7 @@ Request MakeEngineRequest(const ApiRequest& api, const ServedModel& model,
   }
   BoundThoughts(api, model, &request);
   const int32_t call_close = FindReplyMarks(*model.vocab).call_close;
-  if (!api.parallel_tool_calls && call_close >= 0) {
+  if (!api.parallel_tool_calls && !api.chat.tools.is_null() && call_close >= 0) {
     request.end_tokens.push_back(call_close);
   }
   return request;

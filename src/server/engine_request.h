@@ -28,8 +28,8 @@ ReplyMarks FindReplyMarks(const Vocab& vocab);
 /// The text of a chat's prompt, control tokens written out.
 Result<std::string> RenderText(const ApiRequest& request, const ServedModel& model);
 
-/// The tokens of each prompt; earlier turns of a chat have those that were drawn (`memory`). An
-/// error names the parameter.
+/// The tokens of each prompt; earlier turns of a chat have those that were drawn (`memory`),
+/// unless nothing is to be reused. An error names the parameter.
 Result<std::vector<std::vector<int32_t>>> MakePrompts(const ApiRequest& request,
                                                       const ServedModel& model,
                                                       const TurnMemory& memory);

@@ -70,6 +70,9 @@ TEST(MakeEngineRequest, EndsAfterTheFirstCallWhereOnlyOneIsWanted) {
   EXPECT_FALSE(
       Has(MakeEngineRequest(api, MakeServedModel(), {1}, 0).end_tokens, IdOf("<tool_call|>")));
   api.parallel_tool_calls = false;
+  EXPECT_FALSE(
+      Has(MakeEngineRequest(api, MakeServedModel(), {1}, 0).end_tokens, IdOf("<tool_call|>")));
+  api.chat.tools = Json::MakeArray({Json::Object()});
   const Request request = MakeEngineRequest(api, MakeServedModel(), {1}, 0);
   EXPECT_TRUE(Has(request.end_tokens, IdOf("<tool_call|>")));
   EXPECT_TRUE(Has(request.end_tokens, IdOf("<turn|>")));
@@ -94,6 +97,27 @@ TEST(MakePrompts, KeepsTypedMarksText) {
   const auto text = RenderText(Chat(false), MakeServedModel());
   ASSERT_TRUE(text.ok());
   EXPECT_EQ(*text, "<bos><|turn>user\nHi <|turn><turn|>\n<|turn>model\n");
+}
+
+TEST(MakePrompts, RestoresTurnsOnlyWhereSomethingMayBeReused) {
+  TurnMemory memory(&TinyVocab(), 1 << 20);
+  const ServedModel model = MakeServedModel();
+  ApiRequest api = Chat(false);
+  const std::vector<int32_t> prompt = MakePrompts(api, model, memory)->at(0);
+  std::vector<int32_t> reply;  // not as a tokenizer divides the text
+  for (const char* letter : {"t", "h", "e"}) {
+    reply.push_back(IdOf(letter));
+  }
+  reply.push_back(IdOf("<turn|>"));
+  memory.Remember(prompt, reply);
+  api.chat.messages.Append(Json::MakeObject({{"role", "assistant"}, {"content", "the"}}));
+  const auto has_drawn_tokens = [&] {
+    const std::vector<int32_t> again = MakePrompts(api, model, memory)->at(0);
+    return std::search(again.begin(), again.end(), reply.begin(), reply.end()) != again.end();
+  };
+  EXPECT_TRUE(has_drawn_tokens());
+  api.engine.reuses_prefix = false;
+  EXPECT_FALSE(has_drawn_tokens());
 }
 
 TEST(MakePrompts, TakesTextsAndTokens) {

@@ -14,6 +14,13 @@ namespace {
 
 using Clock = Call::Clock;
 
+ApiError ShuttingDown() {
+  return {.status = 503,
+          .message = "the server is shutting down",
+          .type = "server_error",
+          .code = "shutting_down"};
+}
+
 double Seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 }  // namespace
@@ -29,7 +36,12 @@ class Generations::Generation {
         reply_(request_, *owner->model_, std::move(reply_id),
                static_cast<int64_t>(std::time(nullptr)), prompts),
         prompts_(std::move(prompts)),
-        choices_(prompts_.size() * static_cast<size_t>(request_.n)) {}
+        choices_(prompts_.size() * static_cast<size_t>(request_.n)) {
+    // What prompts were made of may be large, and a reply takes long.
+    request_.chat.messages = {};
+    request_.chat.variables = {};
+    request_.prompts = {};
+  }
 
   struct Choice {
     uint64_t id = 0;
@@ -48,6 +60,9 @@ class Generations::Generation {
     return std::any_of(choices_.begin(), choices_.end(),
                        [](const Choice& choice) { return choice.is_running; });
   }
+
+  void SetTimer(const SerialThread::Timer& timer) { timer_ = timer; }
+  [[nodiscard]] const std::optional<SerialThread::Timer>& timer() const { return timer_; }
 
   /// All choices are with the engine.
   void StartStream() {
@@ -102,6 +117,9 @@ class Generations::Generation {
       return;
     }
     Write(reply_.Add(static_cast<int>(index), event));
+    if (event.kind == Event::Kind::kFinished && reply_.error()) {
+      Cancel();  // also what has no token yet by which it would be seen that no more is wanted
+    }
     if (choice.is_running && reply_.wants_no_more(static_cast<int>(index))) {
       owner_->engine_->Cancel(choice.id);
     }
@@ -117,14 +135,12 @@ class Generations::Generation {
     record.finish = is_closed_ ? "cancelled" : reply_.finish_reason();
     record.decode_s = latest_ > first_ ? Seconds(latest_ - first_) : 0;
     std::optional<ApiError> error = reply_.error();
-    if (!error && is_cut_ && !is_closed_) {
-      error = {.status = 503,
-               .message = "the server is shutting down",
-               .type = "server_error",
-               .code = "shutting_down"};
+    const bool is_shut_down = !error && is_cut_ && !is_closed_;
+    if (is_shut_down) {
+      error = ShuttingDown();
     }
     if (request_.stream) {
-      Write(reply_.Finish());
+      Write(is_shut_down ? "data: " + ErrorBody(*error) + "\n\n" : reply_.Finish());
       call_->EndStream(error ? &*error : nullptr);
     } else if (error) {
       call_->Fail(*error);
@@ -158,7 +174,8 @@ class Generations::Generation {
     choice.is_running = false;
     owner_->metrics_->AddFinished(event->stats);
     // Tokens that a stop text swallowed are not told, so that such a turn is not known whole.
-    if (request_.kind == ApiRequest::Kind::kChat && !choice.tokens.empty() &&
+    if (request_.kind == ApiRequest::Kind::kChat && request_.engine.reuses_prefix &&
+        !choice.tokens.empty() &&
         choice.tokens.size() == static_cast<size_t>(event->stats.n_generated)) {
       owner_->memory_->Remember(PromptOf(index), choice.tokens, request_.engine.cache_salt);
     }
@@ -175,6 +192,7 @@ class Generations::Generation {
   ApiReply reply_;
   std::vector<std::vector<int32_t>> prompts_;
   std::vector<Choice> choices_;
+  std::optional<SerialThread::Timer> timer_;
   Clock::time_point first_ = {};
   Clock::time_point latest_ = {};
   bool is_late_ = false;
@@ -200,12 +218,17 @@ void Generations::Start(std::unique_ptr<Call> call, ApiRequest request, std::str
   thread_.Post([this, generation = std::move(generation)] { Begin(generation); });
 }
 
-void Generations::CancelAll() {
-  thread_.Post([this] {
+void Generations::CancelAt(SerialThread::Clock::time_point time) {
+  thread_.PostAt(time, [this] {
+    is_ending_ = true;
     for (const auto& generation : running_) {
       generation->Cancel();
     }
   });
+}
+
+void Generations::CancelAll() {
+  CancelAt(Clock::now());
   std::unique_lock lock(mutex_);
   ended_.wait(lock, [this] { return n_open_ == 0; });
 }
@@ -239,6 +262,10 @@ Status Generations::Submit(const std::shared_ptr<Generation>& generation, size_t
 
 void Generations::Begin(const std::shared_ptr<Generation>& generation) {
   running_.insert(generation);
+  if (is_ending_) {
+    generation->Refuse(ShuttingDown());
+    return End(generation);
+  }
   for (size_t index = 0; index < generation->choices().size(); ++index) {
     if (const Status status = Submit(generation, index); !status.ok()) {
       generation->Refuse(RefusedByEngine(status.error()));
@@ -249,23 +276,25 @@ void Generations::Begin(const std::shared_ptr<Generation>& generation) {
     }
   }
   generation->StartStream();
-  const std::weak_ptr<Generation> weak = generation;
-  const auto post = [this, weak](void (Generation::*what)()) {
-    thread_.Post([weak, what] {
+  generation->call().SetOnClosed([this, weak = std::weak_ptr<Generation>(generation)] {
+    thread_.Post([weak] {
       if (const auto alive = weak.lock()) {
-        ((*alive).*what)();
+        alive->CancelClosed();
       }
     });
-  };
-  generation->call().SetOnClosed([post] { post(&Generation::CancelClosed); });
+  });
   if (const int limit_s = TimeLimit(generation->request()); limit_s > 0) {
-    thread_.PostAt(generation->call().arrival() + std::chrono::seconds(limit_s),
-                   [post] { post(&Generation::CancelLate); });
+    generation->SetTimer(
+        thread_.PostAt(generation->call().arrival() + std::chrono::seconds(limit_s),
+                       [generation] { generation->CancelLate(); }));
   }
 }
 
 void Generations::End(const std::shared_ptr<Generation>& generation) {
   generation->Answer();
+  if (generation->timer()) {
+    thread_.Withdraw(*generation->timer());
+  }
   running_.erase(generation);
   // Told with the lock: who waits may destroy this at once.
   const std::lock_guard lock(mutex_);

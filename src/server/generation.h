@@ -40,6 +40,8 @@ class Generations {
   /// each. From any thread.
   void Start(std::unique_ptr<Call> call, ApiRequest request, std::string reply_id,
              std::vector<std::vector<int32_t>> prompts);
+  /// From `time` on what runs is cancelled and what is started is refused. From any thread.
+  void CancelAt(SerialThread::Clock::time_point time);
   /// Waits until nothing runs; what does is cancelled. From any thread but the one of the replies.
   void CancelAll();
 
@@ -58,6 +60,7 @@ class Generations {
   Metrics* metrics_;
   uint64_t next_request_id_ = 1;                             // of the reply thread
   std::unordered_set<std::shared_ptr<Generation>> running_;  // of the reply thread
+  bool is_ending_ = false;                                   // of the reply thread
 
   std::mutex mutex_;
   std::condition_variable ended_;

@@ -15,6 +15,7 @@ namespace facet {
 namespace {
 
 constexpr size_t kMaxWorkerQueue = 256;
+constexpr size_t kMaxTextBodyBytes = size_t{16} << 20;
 constexpr size_t kTurnMemoryBytes = size_t{64} << 20;
 
 uint64_t DrawSeed() {
@@ -60,9 +61,6 @@ const Routes::Route* Routes::FindRoute(std::string_view path) {
       {"/detokenize", true, false, false, &Routes::AnswerDetokenize},
       {"/apply-template", true, false, false, &Routes::AnswerTemplate},
   };
-  if (path.size() > 1 && path.ends_with('/')) {
-    path.remove_suffix(1);
-  }
   for (const Route& route : kRoutes) {
     const bool is_below = route.path.size() > 1 && route.path.ends_with('/') &&
                           path.starts_with(route.path) && path.size() > route.path.size();
@@ -80,7 +78,7 @@ Routes::Routes(const ServerOptions& options, const ServedModel* model, Engine* e
       engine_(engine),
       metrics_(metrics),
       n_connections_(std::move(n_connections)),
-      access_(options.api_keys, options.origins),
+      access_(options.api_keys, options.origins, options.http.host),
       id_seed_(DrawSeed()),
       memory_(model->vocab, kTurnMemoryBytes),
       generations_({.request_timeout_s = options.request_timeout_s, .logs_text = options.logs_text},
@@ -134,6 +132,12 @@ void Routes::Handle(HttpRequest request, std::shared_ptr<HttpExchange> exchange)
 void Routes::Dispatch(const Route& route, std::unique_ptr<Call> call) {
   const HttpRequest& request = call->request();
   const std::string methods = route.is_post ? "POST" : "GET, HEAD";
+  if (!access_.AllowsHost(request)) {
+    return call->Fail({.status = 403,
+                       .message = "this host's name is not allowed: ask for localhost or 127.0.0.1",
+                       .type = "permission_error",
+                       .code = "host_not_allowed"});
+  }
   if (request.method == "OPTIONS") {
     return call->Respond(access_.AnswerOptions(request, methods));
   }
@@ -170,6 +174,13 @@ void Routes::Dispatch(const Route& route, std::unique_ptr<Call> call) {
   PostToWorker(route.handler, std::move(call));
 }
 
+bool Routes::WantsBody(const HttpRequest& head) const {
+  const Route* route = FindRoute(head.path);
+  return route != nullptr && route->is_post && head.method == "POST" && !IsForm(head) &&
+         access_.AllowsHost(head) && access_.AllowsOrigin(head) &&
+         (route->is_open || access_.HasKey(head));
+}
+
 void Routes::PostToWorker(Handler handler, std::unique_ptr<Call> call) {
   // std::function wants what can be copied.
   const auto shared = std::make_shared<std::unique_ptr<Call>>(std::move(call));
@@ -204,7 +215,9 @@ void Routes::AnswerProps(std::unique_ptr<Call> call) {
                           options_.version));
 }
 
-void Routes::AnswerModels(std::unique_ptr<Call> call) { call->Respond(ModelListJson(*model_)); }
+void Routes::AnswerModels(std::unique_ptr<Call> call) {
+  call->Respond(ModelListJson(*model_, engine_->info().n_context));
+}
 
 void Routes::AnswerModel(std::unique_ptr<Call> call) {
   constexpr std::string_view kPath = "/v1/models/";
@@ -216,7 +229,7 @@ void Routes::AnswerModel(std::unique_ptr<Call> call) {
                        .param = "model",
                        .code = "model_not_found"});
   }
-  call->Respond(ModelJson(*model_));
+  call->Respond(ModelJson(*model_, engine_->info().n_context));
 }
 
 void Routes::AnswerEmbeddings(std::unique_ptr<Call> call) {
@@ -226,9 +239,16 @@ void Routes::AnswerEmbeddings(std::unique_ptr<Call> call) {
               .code = "not_supported"});
 }
 
-/// The body read and given to `answer`, which returns the answer's body.
+/// The body read and given to `answer`, which returns the answer's body. Bodies of texts are
+/// limited beyond --max-body, for as values they are many times as large, and no queue bounds their
+/// number.
 template <typename Answer>
 void AnswerJson(std::unique_ptr<Call> call, const Answer& answer) {
+  if (call->request().body.size() > kMaxTextBodyBytes) {
+    return call->Fail({.status = 413,
+                       .message = fmt::format("body: {} bytes, wanted at most {} on this route",
+                                              call->request().body.size(), kMaxTextBodyBytes)});
+  }
   const Result<Json> body = ParseBody(call->TakeBody());
   if (!body.ok()) {
     return call->Fail(BadBody(body.error()));
@@ -284,6 +304,12 @@ void Routes::Generate(std::unique_ptr<Call> call, Result<ApiRequest> request,
       return call->Fail(
           ContextLengthError(static_cast<int>(prompt.size()), static_cast<int>(n_context)));
     }
+  }
+  const size_t n_replies = prompts->size() * static_cast<size_t>(request->n);
+  if (n_replies > static_cast<size_t>(engine_->max_queue())) {
+    return call->Fail(
+        InvalidRequest(Refuse("n", fmt::format("{} replies", n_replies),
+                              fmt::format("at most {} (--max-queue)", engine_->max_queue()))));
   }
   if (options_.logs_text) {
     call->record().prompt_text = Decode(*model_->vocab, prompts->front(), /*skip_special=*/false);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -31,6 +32,10 @@ class Routes {
 
   /// Quick; the answer comes from any thread. See HttpHandler.
   void Handle(HttpRequest request, std::shared_ptr<HttpExchange> exchange);
+  /// From then on replies are cancelled and told that the server stops. From any thread.
+  void CancelAt(std::chrono::steady_clock::time_point time) { generations_.CancelAt(time); }
+  /// Whether Handle can do with the body of a request that has this head; see HttpWantsBody.
+  [[nodiscard]] bool WantsBody(const HttpRequest& head) const;
   /// What HttpServer answers with where it refuses by itself.
   HttpResponse MakeTransportError(int status, std::string_view message);
 

@@ -258,7 +258,7 @@ TEST(Routes, AnswersWhatNeedsNoModel) {
   ASSERT_EQ(list["data"].items().size(), 1U);
   EXPECT_EQ(list["data"].items()[0]["id"].as_string(), "tiny");
   EXPECT_EQ(Parsed(harness.Get("/v1/models/tiny"))["object"].as_string(), "model");
-  EXPECT_EQ(harness.Get("/v1/models/").status, 200);
+  EXPECT_EQ(list["data"].items()[0]["max_model_len"].as_int(), 512);
   ExpectError(harness.Get("/v1/models/gpt"), 404, "model_not_found");
   const Json props = Parsed(harness.Get("/props"));
   EXPECT_EQ(props["n_ctx"].as_int(), 512);
@@ -275,6 +275,11 @@ TEST(Routes, RefusesUnknownRoutesAndMethods) {
   const Json error = ExpectError(harness.Get("/v1/nothing"), 404, "not_found");
   EXPECT_EQ(error["message"].as_string(), "no route GET \"/v1/nothing\"");
   ExpectError(harness.Get("/v1"), 404, "not_found");
+  // What a proxy keeps from the world has one path.
+  for (const char* path : {"/metrics/", "/health/", "//metrics"}) {
+    ExpectError(harness.Get(path), 404, "not_found");
+  }
+  ExpectError(harness.Get("/v1/models/"), 404, "model_not_found");
   ExpectError(harness.Get("/v1/chat/completions/x"), 404, "not_found");
   const HttpResponse wrong = harness.Get("/v1/chat/completions");
   ExpectError(wrong, 405, "method_not_allowed");
@@ -319,6 +324,12 @@ TEST(Routes, ServesListedPagesOnly) {
   EXPECT_EQ(HeaderOf(other, "access-control-allow-origin"), "none");
 }
 
+TEST(Routes, RefusesNamesOfOthers) {
+  Harness harness;
+  ExpectError(harness.Get("/health", {{"host", "a.example:8080"}}), 403, "host_not_allowed");
+  EXPECT_EQ(harness.Get("/health", {{"host", "localhost:8080"}}).status, 200);
+}
+
 TEST(Routes, KeepsTheClientsRequestId) {
   Harness harness;
   EXPECT_EQ(HeaderOf(harness.Get("/health", {{"x-request-id", "mine-1"}}), "x-request-id"),
@@ -340,6 +351,9 @@ TEST(Routes, RefusesBadBodies) {
       EXPECT_TRUE(error["param"].is_null()) << path << " " << body;
     }
     ExpectError(harness.Post(path, std::string(10 << 20, '[')), 400, "");
+    if (path[1] != 'v') {
+      ExpectError(harness.Post(path, std::string((16 << 20) + 1, '[')), 413, "");
+    }
     ExpectError(harness.Post(path, "a=b", {{"content-type", "multipart/form-data"}}), 415,
                 "unsupported_media_type");
   }
@@ -506,8 +520,9 @@ TEST(Routes, RefusesWhatDoesNotFitTheQueue) {
   const HttpResponse response = refused->WaitForAnswer();
   ExpectError(response, 503, "queue_full");
   EXPECT_EQ(HeaderOf(response, "retry-after"), "1");
-  // Of several choices either all are taken or none.
-  ExpectError(harness.Chat(R"("n":3)"), 503, "queue_full");
+  // What could never be taken is no matter of waiting.
+  EXPECT_EQ(ExpectError(harness.Chat(R"("n":3)"), 400, "")["message"].as_string(),
+            "n: 3 replies, wanted at most 1 (--max-queue)");
   gate.Open();
   EXPECT_EQ(ContentOf(running->WaitForAnswer()), "The quick brown fox");
   EXPECT_EQ(ContentOf(waiting->WaitForAnswer()), "The quick brown fox");
@@ -539,6 +554,10 @@ TEST(Routes, TheEndCutsWhatRuns) {
   EXPECT_TRUE(stream->WaitForBody("\"content\":"));
   harness.Stop();
   EXPECT_EQ(stream->n_answers(), 1);
+  const std::string end = stream->WaitForAnswer().body;
+  EXPECT_NE(end.find("data: {\"error\":{\"message\":\"the server is shutting down\""),
+            std::string::npos);
+  EXPECT_EQ(end.find("[DONE]"), std::string::npos);
   ASSERT_LE(whole->n_answers(), 1);
   if (whole->n_answers() == 1) {
     ExpectError(whole->WaitForAnswer(), 503, "shutting_down");

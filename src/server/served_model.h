@@ -22,10 +22,9 @@ struct ServedModel {
   const ChatTemplate* chat_template = nullptr;
   std::vector<int32_t> end_tokens;
   std::vector<int32_t> suppressed_tokens;
-  SamplingParams sampling;  ///< where a request says nothing; the seed is drawn then
-  int max_tokens = -1;      ///< where a request says nothing
-  bool thinks = false;      ///< where a request says nothing
-  int n_context = 0;
+  SamplingParams sampling;         ///< where a request says nothing; the seed is drawn then
+  int max_tokens = -1;             ///< where a request says nothing
+  bool thinks = false;             ///< where a request says nothing
   std::string system_fingerprint;  ///< changes when the numbers may
 };
 

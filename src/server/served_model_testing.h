@@ -44,7 +44,6 @@ inline ServedModel MakeServedModel() {
   model.tokenizer = &tokenizer;
   model.chat_template = &BuiltInTemplate();
   model.end_tokens = TinyVocab().end_ids();
-  model.n_context = 512;
   model.system_fingerprint = "fp_test";
   return model;
 }

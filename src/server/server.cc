@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/server.h"
 
+#include <algorithm>
+#include <chrono>
+#include <mutex>
 #include <utility>
 
 #include "server/access.h"
@@ -27,7 +30,8 @@ class RunningServer : public Server {
                             },
                             [this](int status, std::string_view message) {
                               return routes_->MakeTransportError(status, message);
-                            }));
+                            },
+                            [this](const HttpRequest& head) { return routes_->WantsBody(head); }));
     FACET_ASSIGN(engine_,
                  make_engine([this](const StepReport& report) { metrics_.AddStep(report); }));
     routes_ = std::make_unique<Routes>(options_, &model_, engine_.get(), &metrics_,
@@ -38,9 +42,24 @@ class RunningServer : public Server {
   [[nodiscard]] uint16_t port() const override { return http_->port(); }
   void Run() override {
     http_->Run();
-    routes_.reset();
+    std::unique_ptr<Routes> ended;
+    {
+      const std::lock_guard lock(mutex_);
+      ended = std::move(routes_);
+    }
   }
-  void Stop(double deadline_s) override { http_->Stop(deadline_s); }
+  void Stop(double deadline_s) override {
+    constexpr double kLongest = 1e9;
+    constexpr double kGrace = 1;  // for the last words of replies that are cancelled
+    const double seconds = std::clamp(deadline_s, 0.0, kLongest);
+    const std::lock_guard lock(mutex_);
+    if (routes_ != nullptr) {
+      using Clock = std::chrono::steady_clock;
+      routes_->CancelAt(Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                           std::chrono::duration<double>(seconds)));
+    }
+    http_->Stop(seconds + kGrace);
+  }
   Engine& engine() override { return *engine_; }
 
  private:
@@ -49,6 +68,7 @@ class RunningServer : public Server {
   Metrics metrics_;
   std::unique_ptr<HttpServer> http_;
   std::unique_ptr<Engine> engine_;
+  std::mutex mutex_;                // of routes_ between Stop and the end of Run
   std::unique_ptr<Routes> routes_;  // last: replies are told by the engine and sent by http_
 };
 

@@ -47,7 +47,8 @@ class Server {
   [[nodiscard]] virtual uint16_t port() const = 0;
   /// Serves until Stop has done its work; afterwards the engine is idle.
   virtual void Run() = 0;
-  /// See HttpServer::Stop.
+  /// As HttpServer::Stop; replies in progress at the deadline are cancelled and told so, and
+  /// whoever has not taken that a second later is cut.
   virtual void Stop(double deadline_s) = 0;
   virtual Engine& engine() = 0;
 };

@@ -76,7 +76,7 @@ class Running {
 };
 
 std::string Post(const std::string& path, const std::string& body) {
-  return "POST " + path + " HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: " +
+  return "POST " + path + " HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: " +
          std::to_string(body.size()) + "\r\n\r\n" + body;
 }
 
@@ -94,7 +94,7 @@ constexpr const char* kChat =
 TEST(Server, AnswersOverASocket) {
   Running server({});
   const std::string health =
-      Ask(server->port(), "GET /health HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+      Ask(server->port(), "GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
   EXPECT_TRUE(health.starts_with("HTTP/1.1 200 OK\r\n")) << health;
   EXPECT_TRUE(health.ends_with("{\"status\":\"ok\"}")) << health;
   const std::string whole =
@@ -107,6 +107,33 @@ TEST(Server, AnswersOverASocket) {
   EXPECT_NE(stream.find("data: [DONE]\n\n"), std::string::npos) << stream;
 }
 
+TEST(Server, ReadsNoBodyThatItRefusesAnyway) {
+  ServerOptions options;
+  options.api_keys = {"right"};
+  Running server(std::move(options));
+  const auto first_line = [&](const std::string& head) {
+    const std::string answer =
+        Ask(server->port(),
+            head + "host: localhost\r\nexpect: 100-continue\r\ncontent-length: 9\r\n\r\n");
+    return answer.substr(0, answer.find('\r'));
+  };
+  const std::string chat = "POST /v1/chat/completions HTTP/1.1\r\n";
+  EXPECT_EQ(first_line(chat), "HTTP/1.1 401 Unauthorized");
+  EXPECT_EQ(first_line(chat + "x-api-key: right\r\norigin: https://a.example\r\n"),
+            "HTTP/1.1 403 Forbidden");
+  EXPECT_EQ(first_line("POST /none HTTP/1.1\r\nx-api-key: right\r\n"), "HTTP/1.1 404 Not Found");
+  EXPECT_EQ(first_line("PUT /tokenize HTTP/1.1\r\nx-api-key: right\r\n"),
+            "HTTP/1.1 405 Method Not Allowed");
+  EXPECT_EQ(first_line("POST /tokenize HTTP/1.1\r\nx-api-key: right\r\n"
+                       "content-type: multipart/form-data\r\n"),
+            "HTTP/1.1 415 Unsupported Media Type");
+  TestClient client(server->port());
+  client.Send(
+      chat +
+      "host: localhost\r\nx-api-key: right\r\nexpect: 100-continue\r\ncontent-length: 9\r\n\r\n");
+  EXPECT_TRUE(client.ReceiveUntil("HTTP/1.1 100 Continue\r\n\r\n"));
+}
+
 TEST(Server, RefusesWhatIsNotHttpWithAnErrorObject) {
   Running server({});
   const std::string answer = Ask(server->port(), "hello\r\n\r\n");
@@ -117,7 +144,7 @@ TEST(Server, RefusesWhatIsNotHttpWithAnErrorObject) {
 TEST(Server, AHeadHasNoBody) {
   Running server({});
   const std::string answer =
-      Ask(server->port(), "HEAD /health HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
+      Ask(server->port(), "HEAD /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
   EXPECT_TRUE(answer.starts_with("HTTP/1.1 200 OK\r\n")) << answer;
   EXPECT_TRUE(answer.ends_with("\r\n\r\n")) << answer;
 }
@@ -135,7 +162,7 @@ TEST(Server, LetsAStreamEndBeforeItStops) {
   EXPECT_FALSE(TestClient(server->port()).is_connected());
 }
 
-TEST(Server, CutsAStreamAtTheDeadline) {
+TEST(Server, TellsAStreamThatItStopsAtTheDeadline) {
   Running server({}, std::chrono::milliseconds(20));
   TestClient client(server->port());
   EXPECT_TRUE(
@@ -148,6 +175,8 @@ TEST(Server, CutsAStreamAtTheDeadline) {
   while (client.Receive()) {
   }
   EXPECT_FALSE(client.timed_out);
+  EXPECT_NE(client.received.find("data: {\"error\":"), std::string::npos) << client.received;
+  EXPECT_NE(client.received.find("\"code\":\"shutting_down\""), std::string::npos);
   EXPECT_EQ(client.received.find("[DONE]"), std::string::npos);
 }
 

@@ -15,6 +15,15 @@ namespace {
 
 /// Deeper than any request needs, and shallow enough for everything that walks the value.
 constexpr int kMaxDepth = 100;
+/// An answer is many times as large as what it tells of.
+constexpr size_t kMaxTextBytes = size_t{4} << 20;
+constexpr size_t kMaxTokens = size_t{1} << 20;
+
+Status CheckTokenCount(std::string where, size_t n) {
+  return n <= kMaxTokens ? Status()
+                         : Refuse(std::move(where), fmt::format("{} tokens", n),
+                                  fmt::format("at most {}", kMaxTokens));
+}
 
 Result<bool> Flag(const Json& body, std::string_view name, bool otherwise) {
   const Json& value = body[name];
@@ -51,17 +60,18 @@ Result<Json> ParseBody(const std::string& body) {
   return json;
 }
 
-Json ModelJson(const ServedModel& model) {
+Json ModelJson(const ServedModel& model, int n_context) {
   return Json::MakeObject({{"id", model.name},
                            {"object", "model"},
                            {"created", model.created},
                            {"owned_by", "facet"},
-                           {"max_model_len", model.n_context},
+                           {"max_model_len", n_context},
                            {"modalities", Json::MakeArray({"text"})}});
 }
 
-Json ModelListJson(const ServedModel& model) {
-  return Json::MakeObject({{"object", "list"}, {"data", Json::MakeArray({ModelJson(model)})}});
+Json ModelListJson(const ServedModel& model, int n_context) {
+  return Json::MakeObject(
+      {{"object", "list"}, {"data", Json::MakeArray({ModelJson(model, n_context)})}});
 }
 
 Json PropsJson(const ServedModel& model, const ServerLimits& limits, const std::string& version) {
@@ -92,6 +102,10 @@ Result<Json> Tokenize(const Json& body, const ServedModel& model) {
     return Refuse("content", std::string(content.is_null() ? "nothing" : content.KindName()),
                   "a string");
   }
+  if (content.as_string().size() > kMaxTextBytes) {
+    return Refuse("content", fmt::format("{} bytes", content.as_string().size()),
+                  fmt::format("at most {}", kMaxTextBytes));
+  }
   FACET_ASSIGN(const bool adds_special, Flag(body, "add_special", false));
   FACET_ASSIGN(const bool parses_special, Flag(body, "parse_special", true));
   FACET_ASSIGN(const bool has_pieces, Flag(body, "with_pieces", false));
@@ -99,6 +113,7 @@ Result<Json> Tokenize(const Json& body, const ServedModel& model) {
                                    ? TokenizePrompt(*model.tokenizer, *model.vocab,
                                                     Prompt{{{content.as_string(), parses_special}}})
                                    : model.tokenizer->Encode(content.as_string(), parses_special);
+  FACET_RETURN_IF_ERROR(CheckTokenCount("content", ids.size()));
   Json::Array tokens;
   tokens.reserve(ids.size());
   for (const int id : ids) {
@@ -115,6 +130,7 @@ Result<Json> Detokenize(const Json& body, const ServedModel& model) {
     return Refuse("tokens", std::string(tokens.is_null() ? "nothing" : tokens.KindName()),
                   "an array of token ids");
   }
+  FACET_RETURN_IF_ERROR(CheckTokenCount("tokens", tokens.items().size()));
   std::vector<int> ids;
   ids.reserve(tokens.items().size());
   for (size_t n = 0; n < tokens.items().size(); ++n) {

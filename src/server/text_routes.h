@@ -14,11 +14,12 @@ namespace facet {
 /// The body of a request. The error's `where` is "body" and the place.
 Result<Json> ParseBody(const std::string& body);
 
-Json ModelJson(const ServedModel& model);
-Json ModelListJson(const ServedModel& model);
+/// `n_context`: of one sequence, prompt and reply together.
+Json ModelJson(const ServedModel& model, int n_context);
+Json ModelListJson(const ServedModel& model, int n_context);
 
 struct ServerLimits {
-  int n_context = 0;  ///< of one sequence, prompt and reply together
+  int n_context = 0;
   size_t max_body_bytes = 0;
   int request_timeout_s = 0;
 };

@@ -76,6 +76,14 @@ TEST(Detokenize, WritesSpecialTokensOut) {
             "tokens[0]: a string, wanted a whole number from 0 to 2047");
 }
 
+TEST(TextRoutes, HaveLimits) {
+  const ServedModel model = MakeServedModel();
+  const Json text = Json::MakeObject({{"content", std::string((size_t{4} << 20) + 1, 'a')}});
+  EXPECT_EQ(ErrorOf(Tokenize(text, model)), "content: 4194305 bytes, wanted at most 4194304");
+  const Json ids = Json::MakeObject({{"tokens", Json::Array((size_t{1} << 20) + 1, Json(1))}});
+  EXPECT_EQ(ErrorOf(Detokenize(ids, model)), "tokens: 1048577 tokens, wanted at most 1048576");
+}
+
 TEST(Props, TellsModelAndLimits) {
   const Json props = PropsJson(MakeServedModel(), {.n_context = 100, .max_body_bytes = 7}, "1.2");
   EXPECT_EQ(props["n_ctx"].as_int(), 100);

@@ -36,7 +36,7 @@ async function refused(answer, status, message) {
 
 const chat = '/v1/chat/completions';
 const post = (body, headers) => shared.facet.post(chat, body, headers);
-const head = (length, rest = '') => `POST ${chat} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n${rest}\r\n`;
+const head = (length, rest = '') => `POST ${chat} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n${rest}\r\n`;
 
 /** Sends raw bytes; the one answer that comes back must be the error `status`. */
 async function rawRefused(pieces, status, options) {
@@ -83,7 +83,7 @@ describe('bodies', () => {
     await refused(post(`{"messages": [{"role": "user", "content": "${'x'.repeat(maxBody)}"}]}`), 413);
     // The length alone is enough to say no.
     await rawRefused(head(maxBody + 1), 413, { halfClose: false });
-    const chunked = `POST ${chat} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n`;
+    const chunked = `POST ${chat} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n`;
     const chunk = Buffer.from(`100000\r\n${' '.repeat(1 << 20)}\r\n`);
     await rawRefused([chunked, ...Array(18).fill(chunk)], 413, { halfClose: false });
   });
@@ -128,15 +128,15 @@ describe('requests', () => {
     await refused(shared.facet.get('/v1/nothing'), 404, /\/v1\/nothing/);
     await refused(shared.facet.get('/../../etc/passwd'), 404);
     await refused(shared.facet.get(chat), 405, /POST/);
-    await rawRefused(`DELETE ${chat} HTTP/1.1\r\nHost: x\r\n\r\n`, 405);
-    await rawRefused('BREW /coffee HTTP/1.1\r\nHost: x\r\n\r\n', 404);
+    await rawRefused(`DELETE ${chat} HTTP/1.1\r\nHost: localhost\r\n\r\n`, 405);
+    await rawRefused('BREW /coffee HTTP/1.1\r\nHost: localhost\r\n\r\n', 404);
   });
 
   test('huge headers', async () => {
-    await rawRefused(`GET /health HTTP/1.1\r\nHost: x\r\nX-Large: ${'x'.repeat(64 << 10)}\r\n\r\n`, 431);
-    await rawRefused(`GET /${'x'.repeat(64 << 10)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431);
+    await rawRefused(`GET /health HTTP/1.1\r\nHost: localhost\r\nX-Large: ${'x'.repeat(64 << 10)}\r\n\r\n`, 431);
+    await rawRefused(`GET /${'x'.repeat(64 << 10)} HTTP/1.1\r\nHost: localhost\r\n\r\n`, 431);
     const many = Array.from({ length: 5000 }, (_, i) => `X-${i}: 1\r\n`).join('');
-    await rawRefused(`GET /health HTTP/1.1\r\nHost: x\r\n${many}\r\n`, 431);
+    await rawRefused(`GET /health HTTP/1.1\r\nHost: localhost\r\n${many}\r\n`, 431);
   });
 
   test('malformed HTTP', async () => {
@@ -148,8 +148,8 @@ describe('requests', () => {
       head('-5'),
       head('5, 6'),
       head('99999999999999999999'),
-      `POST ${chat} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n`,
-      `POST ${chat} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n`,
+      `POST ${chat} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n`,
+      `POST ${chat} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n`,
     ]) {
       const { text: answer } = await exchange(shared.facet.port, text);
       for (const { status, body } of answersIn(answer)) {
@@ -164,14 +164,14 @@ describe('requests', () => {
   });
 
   test('both lengths: no second request can be smuggled in', async () => {
-    const body = '0\r\n\r\nGET /metrics HTTP/1.1\r\nHost: x\r\n\r\n';
+    const body = '0\r\n\r\nGET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n';
     const { text } = await exchange(shared.facet.port, head(body.length, 'Transfer-Encoding: chunked\r\n') + body);
     assert.doesNotMatch(text, /facet_requests/);
     answersIn(text).forEach(({ status, body: answer }) => errorOf(status, answer));
   });
 
   test('pipelined requests are refused or answered in order', async () => {
-    const get = 'GET /health HTTP/1.1\r\nHost: x\r\n\r\n';
+    const get = 'GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n';
     const { text } = await exchange(shared.facet.port, get.repeat(3));
     const statuses = answersIn(text).map(({ status }) => status);
     assert.ok(statuses.length >= 1 && statuses[0] === 200, text);
