@@ -65,7 +65,8 @@ std::string AskedHeaders(const HttpRequest& request) {
 
 }  // namespace
 
-Access::Access(std::vector<std::string> keys, std::vector<std::string> origins, std::string host)
+Access::Access(std::vector<std::string> keys, std::vector<std::string> origins,
+               std::string_view host)
     : keys_(std::move(keys)),
       origins_(std::move(origins)),
       host_(ToLowerAscii(host)),

@@ -18,7 +18,7 @@ namespace facet {
 class Access {
  public:
   /// No keys: anyone. `origins`: "https://host[:port]" each, or "*". `host`: what is listened on.
-  Access(std::vector<std::string> keys, std::vector<std::string> origins, std::string host);
+  Access(std::vector<std::string> keys, std::vector<std::string> origins, std::string_view host);
 
   /// Whether the request has a key (Authorization: Bearer, or x-api-key), or none is needed. Takes
   /// as long for a key that is nearly right as for any other of its length.
