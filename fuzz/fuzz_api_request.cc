@@ -52,7 +52,6 @@ const facet::ServedModel& Model() {
     served.name = "fuzz";
     served.vocab = &SmallVocab();
     served.chat_template = &chat_template;
-    served.n_context = 64;
     return served;
   }();
   return model;
