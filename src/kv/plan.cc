@@ -51,10 +51,16 @@ int64_t SlidingBlocks(const KvPoolInput& input) {
 
 /// Of each group.
 int64_t CachedBlocks(const KvPoolInput& input) {
-  const int64_t pair_bytes =
-      input.full_bytes_per_block + (input.window > 0 ? input.sliding_bytes_per_block : 0);
-  // A model without keys and values to speak of needs no more than this either.
-  return pair_bytes == 0 ? 0 : std::min(input.cache_bytes / pair_bytes, kMaxCachedBlocks);
+  // Unsigned: two of them cannot overflow.
+  const uint64_t pair_bytes =
+      static_cast<uint64_t>(input.full_bytes_per_block) +
+      static_cast<uint64_t>(input.window > 0 ? input.sliding_bytes_per_block : 0);
+  if (pair_bytes == 0) {
+    return 0;
+  }
+  // A model whose keys and values are tiny needs no more than this either.
+  return std::min(static_cast<int64_t>(static_cast<uint64_t>(input.cache_bytes) / pair_bytes),
+                  kMaxCachedBlocks);
 }
 
 }  // namespace
