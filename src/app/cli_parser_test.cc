@@ -55,9 +55,10 @@ TEST(ParseCommandLine, SuggestsOptions) {
 TEST(ParseCommandLine, SuggestsCommands) {
   EXPECT_EQ(ErrorOf({}), "no command, wanted facet COMMAND [OPTIONS] (facet --help lists them)");
   EXPECT_EQ(ErrorOf({"rnu"}), "unknown command rnu, did you mean run");
-  EXPECT_EQ(ErrorOf({"What is this?"}),
-            "unknown command \"What is this?\", wanted one of run, serve, tokenize, perplexity, inspect, "
-            "convert, quantize, imatrix, synth, pull, bench, check, help, version");
+  EXPECT_EQ(
+      ErrorOf({"What is this?"}),
+      "unknown command \"What is this?\", wanted one of run, serve, tokenize, perplexity, inspect, "
+      "convert, quantize, imatrix, synth, pull, bench, check, help, version");
   EXPECT_EQ(ErrorOf({"-m", "x", "run"}),
             "option -m before a command, wanted facet COMMAND [OPTIONS]");
 }
