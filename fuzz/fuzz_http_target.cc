@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/check.h"
 #include "base/utf8.h"
 #include "server/http_parser.h"

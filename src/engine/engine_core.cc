@@ -87,9 +87,9 @@ std::vector<Event> EngineCore::Step(const std::function<void()>& on_planned) {
     const double began_s = clock_();
     const auto logits = runner_->Run(batch);
     const double run_s = clock_() - began_s;
-    Distribute(plan, logits);
+    const int n_drawn = Distribute(plan, logits);
     RemoveFinished();
-    Report(plan, static_cast<int>(batch.rows.size()), run_s);
+    Report(plan, static_cast<int>(batch.rows.size()), n_drawn, run_s);
   }
   return std::exchange(events_, {});
 }
@@ -172,10 +172,8 @@ StepPlan EngineCore::Plan() {
   for (const StepPlan::Rows& rows : plan.rows) {
     Entry& entry = *entries_[static_cast<size_t>(rows.sequence)];
     const int n_positions = entry.sequence.state().n_computed + rows.n_rows;
-    for (const KvGroup group : {KvGroup::kSliding, KvGroup::kFull}) {
-      if (prefix_cache_ && (group == KvGroup::kFull || limits_.window > 0)) {
-        prefix_cache_->MakeRoom(group, entry.sequence.table(group).BlocksToGrow(n_positions));
-      }
+    if (prefix_cache_) {
+      prefix_cache_->MakeRoom(n_positions, &entry.sequence);
     }
     entry.sequence.Reserve(rows.n_rows);
     if (entry.started_s < 0) {
@@ -210,13 +208,13 @@ void EngineCore::Admit(int n_before, const StepPlan& plan, std::vector<PrefixMat
   prefix_cache_->Resume(newcomers);
 }
 
-void EngineCore::Report(const StepPlan& plan, int n_rows, double run_s) {
+void EngineCore::Report(const StepPlan& plan, int n_rows, int n_drawn, double run_s) {
   if (!options_.on_step) {
     return;
   }
   StepReport report;
   report.n_rows = n_rows;
-  report.n_generating = n_drawing_;
+  report.n_generating = n_drawn;
   report.n_running = n_running_;
   report.n_waiting = n_waiting();
   report.n_preempted = plan.n_preempted;
@@ -249,11 +247,10 @@ Batch EngineCore::MakeBatch(const StepPlan& plan) {
   return batch;
 }
 
-/// Gives each sequence of the plan what the run brought it.
-void EngineCore::Distribute(const StepPlan& plan, const Result<std::span<const float>>& logits) {
+/// Gives each sequence of the plan what the run brought it; how many tokens were drawn.
+int EngineCore::Distribute(const StepPlan& plan, const Result<std::span<const float>>& logits) {
   const auto n_vocab = static_cast<size_t>(info_.n_vocab);
   size_t n_drawn = 0;
-  n_drawing_ = 0;
   for (const StepPlan::Rows& rows : plan.rows) {
     Entry& entry = *entries_[static_cast<size_t>(rows.sequence)];
     if (!logits.ok()) {
@@ -270,11 +267,11 @@ void EngineCore::Distribute(const StepPlan& plan, const Result<std::span<const f
     const SequenceState state = entry.sequence.state();
     if (state.n_computed == state.n_tokens) {
       FACET_CHECK((n_drawn + 1) * n_vocab <= logits->size());
-      ++n_drawing_;
       DrawToken(entry, logits->subspan(n_drawn++ * n_vocab, n_vocab));
     }
   }
   FACET_CHECK(!logits.ok() || n_drawn * n_vocab == logits->size());
+  return static_cast<int>(n_drawn);
 }
 
 void EngineCore::DrawToken(Entry& entry, std::span<const float> logits) {

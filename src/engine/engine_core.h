@@ -88,12 +88,12 @@ class EngineCore {
   StepPlan Plan();
   void Preempt(Entry& entry);
   void Admit(int n_before, const StepPlan& plan, std::vector<PrefixMatch>& matches);
-  void Report(const StepPlan& plan, int n_rows, double run_s);
+  void Report(const StepPlan& plan, int n_rows, int n_drawn, double run_s);
   Batch MakeBatch(const StepPlan& plan);
   void Finish(Entry& entry, Ending ending);
   void Tell(Entry& entry, std::vector<TextPiece>& pieces);
   void DrawToken(Entry& entry, std::span<const float> logits);
-  void Distribute(const StepPlan& plan, const Result<std::span<const float>>& logits);
+  int Distribute(const StepPlan& plan, const Result<std::span<const float>>& logits);
   void RemoveFinished();
 
   Runner* runner_;
@@ -106,7 +106,6 @@ class EngineCore {
   std::optional<PrefixCache> prefix_cache_;
   std::vector<std::unique_ptr<Entry>> entries_;  ///< oldest first; the first n_running_ hold blocks
   int n_running_ = 0;
-  int n_drawing_ = 0;  ///< rows of the last step that a token was drawn from
   std::vector<Event> events_;
   EngineCounters counters_;
 };

@@ -89,9 +89,15 @@ Result<int> PrefixCache::Load(const std::string& path, const std::string& model,
                         {&tree_, sliding_pool_, full_pool_, runner_});
 }
 
-void PrefixCache::MakeRoom(KvGroup group, int n_blocks) {
-  const BlockPool& pool = group == KvGroup::kFull ? *full_pool_ : *sliding_pool_;
-  FACET_CHECK(pool.n_free() >= n_blocks || tree_.MakeRoom(group, n_blocks));
+void PrefixCache::MakeRoom(int n_positions, Sequence* sequence) {
+  const auto make_room = [&](KvGroup group, const BlockPool& pool) {
+    const int n_blocks = sequence->table(group).BlocksToGrow(n_positions);
+    FACET_CHECK(pool.n_free() >= n_blocks || tree_.MakeRoom(group, n_blocks));
+  };
+  make_room(KvGroup::kFull, *full_pool_);
+  if (window_ > 0) {
+    make_room(KvGroup::kSliding, *sliding_pool_);
+  }
 }
 
 }  // namespace facet

@@ -34,8 +34,9 @@ class PrefixCache {
   /// Leaves whole blocks that the sequence has computed; when it `is_ending`, the partial one too.
   /// To be called before the window's passed blocks are dropped.
   void Leave(bool is_ending, Sequence* sequence);
-  /// Evicts until so many blocks are free; they are there, as the plan counted them.
-  void MakeRoom(KvGroup group, int n_blocks);
+  /// Evicts until the sequence can grow to `n_positions`; the blocks are there, as the plan counted
+  /// them.
+  void MakeRoom(int n_positions, Sequence* sequence);
 
   /// See prefix_file.h.
   Status Save(const std::string& path, const std::string& model, const std::string& kv_type);

@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/json.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
@@ -26,26 +27,18 @@ struct Candidate {
   std::vector<HubFile> files;
 };
 
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  }
-  return lower;
-}
-
 std::string_view FileNameOf(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
 bool IsGgufModel(std::string_view path) {
-  const std::string name = LowerCase(FileNameOf(path));
+  const std::string name = ToLowerAscii(FileNameOf(path));
   return name.ends_with(".gguf") && name.find("mmproj") == std::string::npos &&
          name.find("imatrix") == std::string::npos;
 }
 
 /// Whether `tag` stands in the file's name with no letter, digit or '_' beside it.
 bool HasTag(std::string_view path, std::string_view tag) {
-  const std::string name = LowerCase(FileNameOf(path));
-  const std::string wanted = LowerCase(tag);
+  const std::string name = ToLowerAscii(FileNameOf(path));
+  const std::string wanted = ToLowerAscii(tag);
   const auto is_word = [&name](size_t at) {
     const char c = at < name.size() ? name[at] : '.';
     return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z');
@@ -69,7 +62,7 @@ Result<HubFile> ParseFile(const Json& sibling, const std::string& where) {
   if (size.is_integer() && size.as_int() >= 0) {
     file.size = static_cast<uint64_t>(size.as_int());
   }
-  const std::string digest = LowerCase(sibling["lfs"]["sha256"].as_string());
+  const std::string digest = ToLowerAscii(sibling["lfs"]["sha256"].as_string());
   file.sha256 = IsSha256Hex(digest) ? digest : "";
   return file;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/ascii.h"
 #include "base/sha256.h"
 #include "base/utf8.h"
 
@@ -99,14 +100,6 @@ bool IsAuthority(std::string_view text) {
   return has_port ? IsHost(text.substr(0, colon)) && IsPort(text.substr(colon + 1)) : IsHost(text);
 }
 
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-  }
-  return lower;
-}
-
 /// Bytes that no file system and no shell minds; the others become '_'.
 std::string PlainPart(std::string_view part) {
   std::string plain(part);
@@ -175,7 +168,7 @@ Result<Url> ParseUrl(std::string_view text, const std::string& where) {
   }
   Url url;
   const size_t colon = text.find("://");
-  url.scheme = LowerCase(text.substr(0, colon));
+  url.scheme = ToLowerAscii(text.substr(0, colon));
   if (colon == std::string_view::npos || (url.scheme != "http" && url.scheme != "https")) {
     return refuse("another scheme", "http:// or https://");
   }
@@ -187,7 +180,7 @@ Result<Url> ParseUrl(std::string_view text, const std::string& where) {
   url.query = text.substr(std::min(question + 1, text.size()));
   text = text.substr(0, question);
   const size_t slash = std::min(text.find('/'), text.size());
-  url.authority = LowerCase(text.substr(0, slash));
+  url.authority = ToLowerAscii(text.substr(0, slash));
   url.path = slash < text.size() ? text.substr(slash) : "/";
   if (url.authority.find('@') != std::string::npos) {
     return refuse("a user name in the URL", "none");

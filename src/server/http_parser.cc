@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/check.h"
 #include "server/http_wire.h"
 

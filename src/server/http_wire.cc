@@ -8,19 +8,18 @@
 #include <optional>
 #include <utility>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 
 namespace facet {
 namespace {
-
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
 bool EqualsLower(std::string_view text, std::string_view lower) {
   return text.size() == lower.size() &&
          std::equal(text.begin(), text.end(), lower.begin(),
-                    [](char a, char b) { return Lower(a) == Lower(b); });
+                    [](char a, char b) { return ToLowerAscii(a) == ToLowerAscii(b); });
 }
 
 std::string_view Trim(std::string_view text) {
@@ -35,7 +34,7 @@ int HexDigit(char c) {
   if (c >= '0' && c <= '9') {
     return c - '0';
   }
-  const char lower = Lower(c);
+  const char lower = ToLowerAscii(c);
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
@@ -130,12 +129,6 @@ void AppendHeader(std::string& out, std::string_view name, std::string_view valu
 
 }  // namespace
 
-std::string ToLowerAscii(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(), Lower);
-  return lower;
-}
-
 Result<HttpTarget> ParseTarget(std::string_view target) {
   for (const char c : target) {
     if (IsControl(c) || c == ' ' || c == '#' || static_cast<unsigned char>(c) >= 0x80) {
@@ -171,7 +164,7 @@ Result<HttpTarget> ParseTarget(std::string_view target) {
 bool IsHost(std::string_view value) {
   constexpr std::string_view kOthers = "-._~!$&'()*+;=:[]%";
   return value.size() <= 512 && std::all_of(value.begin(), value.end(), [&](char c) {
-           const char lower = Lower(c);
+           const char lower = ToLowerAscii(c);
            return (lower >= 'a' && lower <= 'z') || (c >= '0' && c <= '9') ||
                   kOthers.find(c) != std::string_view::npos;
          });

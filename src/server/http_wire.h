@@ -26,8 +26,6 @@ bool IsHost(std::string_view value);
 /// Whether a comma-separated list of tokens ("keep-alive, Upgrade") has `token`, in any case.
 bool HasToken(std::string_view list, std::string_view token);
 
-std::string ToLowerAscii(std::string_view text);
-
 /// How an answer's body is delimited.
 enum class HttpFraming {
   kNone,     ///< by its status there is none
