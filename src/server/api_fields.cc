@@ -484,9 +484,9 @@ Error UnknownField(const std::string& name, Kind kind) {
       known.push_back(field.name);
     }
   }
-  const bool is_short = name.size() <= kMostShownBytes;
-  const std::string_view nearest = is_short ? Nearest(name, known) : std::string_view();
-  return Refuse(is_short ? name : "body", "an unknown field",
+  const bool is_shown = !name.empty() && name.size() <= kMostShownBytes;
+  const std::string_view nearest = is_shown ? Nearest(name, known) : std::string_view();
+  return Refuse(is_shown ? name : "body", "an unknown field",
                 nearest.empty() ? "none of this name" : std::string(nearest));
 }
 

@@ -243,6 +243,7 @@ TEST(ChatRequest, NamesTheFieldThatIsWrong) {
             "messages[1].content: an integer, wanted a string or an array of parts");
   EXPECT_EQ(ChatError(R"("temprature":1)"), "temprature: an unknown field, wanted temperature");
   EXPECT_EQ(ChatError(R"("zzz":1)"), "zzz: an unknown field, wanted none of this name");
+  EXPECT_EQ(ChatError(R"("":1)"), "body: an unknown field, wanted none of this name");
   EXPECT_EQ(ChatError(R"("prompt":"a")"),
             "prompt: a field of completions, wanted none of this name");
   EXPECT_EQ(ChatError('"' + std::string(100, 'x') + "\":1"),
