@@ -21,14 +21,16 @@ MAY_INCLUDE = {
     "jinja": ["base"],
     "kv": ["base"],
     "compute": ["base", "quant/codec.h"],
+    "media": ["base"],
+    "helper": ["base", "media/helper_protocol.h"],
     "text": ["base", "format"],
-    "model": ["base", "format", "quant", "kv", "compute"],
+    "model": ["base", "format", "quant", "media", "kv", "compute"],
     "convert": ["base", "format", "quant", "text", "model/config.h", "model/checkpoint.h", "model/weights.h",
                 "compute/thread_pool.h"],
     "net": ["base"],
-    "chat": ["base", "text", "jinja"],
-    "engine": ["base", "kv", "model/batch.h", "model/runner.h"],
-    "server": ["base", "text", "chat", "engine"],
+    "chat": ["base", "text", "jinja", "media"],
+    "engine": ["base", "kv", "media/media_item.h", "model/batch.h", "model/runner.h"],
+    "server": ["base", "text", "media", "chat", "engine"],
     "app": None,  # everything
 }
 
@@ -37,6 +39,7 @@ TESTS_MAY_INCLUDE = {
     "quant": ["format"],
     "compute": ["quant"],
     "chat": ["format"],
+    "media": ["format"],
     "server": ["format", "model/runner.h", "model/batch.h", "kv"],
 }
 
@@ -46,6 +49,9 @@ THIRD_PARTY = [
     (r"utf8proc\.h", r"src/(jinja|app)/\w+\.cc", 1, "one .cc of src/jinja and one of src/app"),
     (r"curl/", r"src/net/\w+\.cc", 1, "one .cc of src/net"),
     (r"openssl/", r"src/base/sha256\.cc", None, "src/base/sha256.cc"),
+    (r"(jpeglib|jerror|png|gif_lib)\.h|webp/", r"src/media/image_\w+\.cc", None, "image_*.cc of src/media"),
+    (r"(sndfile|soxr)\.h", r"src/media/audio\w*\.cc", None, "audio*.cc of src/media"),
+    (r"libav\w+/|libsw\w+/|seccomp\.h", r"src/helper/\w+\.cc", None, "src/helper"),
     (r"boost/", r"src/server/http\w*\.cc", None, "http*.cc of src/server"),
     (r"CLI/", r"src/app/\w+\.cc", 1, "one .cc of src/app"),
     (r"fmt/", r"(src|tests|fuzz|bench)/.*\.cc", None, ".cc files"),

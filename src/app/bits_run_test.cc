@@ -46,6 +46,9 @@ class HistoryRunner final : public Runner {
 
   [[nodiscard]] const RunnerInfo& info() const override { return info_; }
 
+  Result<std::vector<float>> Encode(std::span<const MediaItem* const> /*items*/) override {
+    return Refuse("media", "not for this runner");
+  }
   std::span<std::byte> block(KvGroup group, BlockId id) override {
     auto& slots = group == KvGroup::kFull ? full_ : sliding_;
     return std::as_writable_bytes(

@@ -22,6 +22,18 @@ FakeRunner::FakeRunner(const RunnerInfo& info, Script script)
   resize(full_, info_.n_full_blocks);
 }
 
+Result<std::vector<float>> FakeRunner::Encode(std::span<const MediaItem* const> items) {
+  std::vector<float> soft;
+  std::vector<std::string>& hashes = encoded_.emplace_back();
+  for (const MediaItem* item : items) {
+    hashes.push_back(item->hash);
+    for (int offset = 0; offset < item->n_tokens; ++offset) {
+      soft.push_back(static_cast<float>(SoftTokenOf(*item, offset)));
+    }
+  }
+  return soft;
+}
+
 std::span<std::byte> FakeRunner::block(KvGroup group, BlockId id) {
   Pool& pool = group == KvGroup::kFull ? full_ : sliding_;
   return std::as_writable_bytes(
@@ -49,7 +61,7 @@ FakeRunner::Slot FakeRunner::Read(const Pool& pool, std::span<const BlockId> blo
   return slot;
 }
 
-void FakeRunner::Write(Pool& pool, std::span<const BlockId> blocks, const Row& row) {
+void FakeRunner::Write(Pool& pool, std::span<const BlockId> blocks, const Row& row, int32_t token) {
   const auto entry = static_cast<size_t>(row.pos / kBlockPositions);
   if (entry >= blocks.size() || blocks[entry] == kNoBlock) {
     Fault(fmt::format("position {} is written and has no block", row.pos));
@@ -63,7 +75,7 @@ void FakeRunner::Write(Pool& pool, std::span<const BlockId> blocks, const Row& r
   }
   written_in = writer;
   pool.slots.at(block * kBlockPositions + static_cast<size_t>(row.pos % kBlockPositions)) = {
-      row.pos, row.token};
+      row.pos, token};
 }
 
 /// The tokens before `first`, by the full group's blocks, each compared with the sliding group's
@@ -84,6 +96,18 @@ std::vector<int32_t> FakeRunner::History(const Batch& batch, const Row& first) {
   return history;
 }
 
+/// What a row adds to the history; of a soft row, what Encode gave for it.
+int32_t FakeRunner::TokenOf(const Batch& batch, const Row& row) {
+  if (row.soft_row < 0) {
+    return row.token;
+  }
+  if (static_cast<size_t>(row.soft_row) >= batch.soft.size()) {
+    Fault(fmt::format("soft row {} of {}", row.soft_row, batch.soft.size()));
+    return -1;
+  }
+  return static_cast<int32_t>(batch.soft[static_cast<size_t>(row.soft_row)]);
+}
+
 void FakeRunner::CheckOrder(const Batch& batch) {
   std::vector<int> next(batch.sequences.size(), -1);
   for (const Row& row : batch.rows) {
@@ -92,6 +116,11 @@ void FakeRunner::CheckOrder(const Batch& batch) {
       Fault(fmt::format("row at position {} after {}", row.pos, expected - 1));
     }
     expected = row.pos + 1;
+    const auto last = static_cast<size_t>(&row - batch.rows.data()) +
+                      static_cast<size_t>(std::max(0, row.span_end - 1 - row.pos));
+    if (last >= batch.rows.size() || batch.rows[last].sequence != row.sequence) {
+      Fault(fmt::format("the span of position {} is cut", row.pos));
+    }
   }
 }
 
@@ -111,17 +140,24 @@ Result<std::span<const float>> FakeRunner::Run(const Batch& batch) {
       is_begun[sequence] = true;
       histories[sequence] = History(batch, row);
     }
-    Write(full_, batch.sequences[sequence].full, row);
+    const int32_t token = TokenOf(batch, row);
+    Write(full_, batch.sequences[sequence].full, row, token);
     if (info_.sliding_window > 0) {
-      Write(sliding_, batch.sequences[sequence].sliding, row);
+      Write(sliding_, batch.sequences[sequence].sliding, row, token);
     }
-    histories[sequence].push_back(row.token);
+    histories[sequence].push_back(token);
     if (row.wants_logits) {
       logits_.resize(logits_.size() + n_vocab);
       script_(histories[sequence], std::span(logits_).last(n_vocab));
     }
   }
   return std::span<const float>(logits_);
+}
+
+int32_t SoftTokenOf(const MediaItem& item, int offset) {
+  // Below every token and -1; small enough for a float to hold it exactly.
+  const auto number = static_cast<int32_t>(std::stoul(item.hash.substr(0, 5), nullptr, 16));
+  return -2 - (number * 8 + offset);
 }
 
 void HashLogits(std::span<const int32_t> history, std::span<float> logits) {

@@ -27,7 +27,12 @@ class FakeRunner : public Runner {
 
   [[nodiscard]] const RunnerInfo& info() const override { return info_; }
   Result<std::span<const float>> Run(const Batch& batch) override;
+  /// One number a soft token (RunnerInfo::n_embd is 1), which tells item and place.
+  Result<std::vector<float>> Encode(std::span<const MediaItem* const> items) override;
   std::span<std::byte> block(KvGroup group, BlockId id) override;
+
+  /// Hashes of what was encoded, call by call.
+  [[nodiscard]] const std::vector<std::vector<std::string>>& encoded() const { return encoded_; }
 
   /// Called before each batch; an Error makes Run return it.
   std::function<Status(const Batch& batch)> before_run;
@@ -46,8 +51,9 @@ class FakeRunner : public Runner {
   };
 
   Slot Read(const Pool& pool, std::span<const BlockId> blocks, int pos);
-  void Write(Pool& pool, std::span<const BlockId> blocks, const Row& row);
+  void Write(Pool& pool, std::span<const BlockId> blocks, const Row& row, int32_t token);
   std::vector<int32_t> History(const Batch& batch, const Row& first);
+  int32_t TokenOf(const Batch& batch, const Row& row);
   void CheckOrder(const Batch& batch);
   void Fault(std::string text);
 
@@ -57,8 +63,12 @@ class FakeRunner : public Runner {
   Pool full_;
   int64_t n_batches_ = 0;
   std::vector<float> logits_;
+  std::vector<std::vector<std::string>> encoded_;
   std::vector<std::string> faults_;
 };
+
+/// What stands in the history of FakeRunner where a soft token was.
+int32_t SoftTokenOf(const MediaItem& item, int offset);
 
 /// Pseudo-random logits in [-4, 4) that depend on every token of the history and its place.
 void HashLogits(std::span<const int32_t> history, std::span<float> logits);

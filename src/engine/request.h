@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "media/media_item.h"
+
 namespace facet {
 
 /// How a token is drawn. The order of the steps is fixed: logit bias, repetition penalty, presence
@@ -35,8 +37,9 @@ struct ThoughtLimit {
 
 /// One generation. Checked by Engine before it is queued.
 struct Request {
-  uint64_t id = 0;              ///< chosen by the caller, unique among running requests
-  std::vector<int32_t> prompt;  ///< not empty
+  uint64_t id = 0;                 ///< chosen by the caller, unique among running requests
+  std::vector<int32_t> prompt;     ///< not empty
+  std::vector<PlacedMedia> media;  ///< in the prompt; ascending, not overlapping
   SamplingParams sampling;
   int max_tokens = -1;              ///< -1: until the context is full
   std::vector<std::string> stop;    ///< texts that end the reply and are not part of it

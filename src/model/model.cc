@@ -8,6 +8,7 @@
 
 #include "compute/thread_pool.h"
 #include "model/kv_store.h"
+#include "model/media_model.h"
 #include "model/packing.h"
 #include "model/text_model.h"
 #include "model/weights.h"
@@ -18,10 +19,14 @@ namespace {
 /// A TextModel with the threads it runs on.
 class OwningRunner final : public Runner {
  public:
-  OwningRunner(std::unique_ptr<ThreadPool> pool, std::unique_ptr<TextModel> model)
-      : pool_(std::move(pool)), model_(std::move(model)) {}
+  OwningRunner(std::unique_ptr<ThreadPool> pool, std::unique_ptr<TextModel> model,
+               std::unique_ptr<MediaModel> media)
+      : pool_(std::move(pool)), model_(std::move(model)), media_(std::move(media)) {}
   [[nodiscard]] const RunnerInfo& info() const override { return model_->info(); }
   Result<std::span<const float>> Run(const Batch& batch) override { return model_->Run(batch); }
+  Result<std::vector<float>> Encode(std::span<const MediaItem* const> items) override {
+    return media_ == nullptr ? model_->Encode(items) : media_->Encode(items);
+  }
   std::span<std::byte> block(KvGroup group, BlockId id) override {
     return model_->block(group, id);
   }
@@ -29,6 +34,7 @@ class OwningRunner final : public Runner {
  private:
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<TextModel> model_;
+  std::unique_ptr<MediaModel> media_;  // null: text alone
 };
 
 Result<Isa> ChooseIsa(const RunnerOptions& options) {
@@ -60,6 +66,10 @@ Result<std::unique_ptr<TextModel>> MakeTextModel(const Checkpoint& checkpoint,
   info.sliding_window = config.has_sliding_layers() ? config.sliding_window : 0;
   info.n_sliding_blocks = plan.sliding.n_blocks;
   info.n_full_blocks = plan.full.n_blocks;
+  info.n_embd = config.n_embd;
+  if (options.media != nullptr) {
+    info.media = options.media->config().traits();
+  }
   FACET_ASSIGN(KvStore kv, KvStore::Allocate(config, options.kv_type, plan));
   return std::make_unique<TextModel>(&config, std::move(weights), context, std::move(kv), info);
 }
@@ -69,9 +79,15 @@ Result<std::unique_ptr<Runner>> MakeRunner(const Checkpoint& checkpoint,
   FACET_ASSIGN(const Isa isa, ChooseIsa(options));
   const int n_threads = options.n_threads > 0 ? options.n_threads : DefaultThreads();
   auto pool = std::make_unique<ThreadPool>(n_threads);
-  FACET_ASSIGN(auto model, MakeTextModel(checkpoint, options,
-                                         {&KernelsFor(isa), pool.get(), options.observer}));
-  return std::unique_ptr<Runner>(std::make_unique<OwningRunner>(std::move(pool), std::move(model)));
+  const ComputeContext context = {&KernelsFor(isa), pool.get(), options.observer};
+  FACET_ASSIGN(auto model, MakeTextModel(checkpoint, options, context));
+  std::unique_ptr<MediaModel> media;
+  if (options.media != nullptr) {
+    FACET_RETURN_IF_ERROR(CheckFits(*options.media, checkpoint));
+    FACET_ASSIGN(media, MediaModel::Make(*options.media, context));
+  }
+  return std::unique_ptr<Runner>(
+      std::make_unique<OwningRunner>(std::move(pool), std::move(model), std::move(media)));
 }
 
 }  // namespace facet

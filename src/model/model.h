@@ -14,6 +14,7 @@
 #include "compute/cpu.h"
 #include "kv/plan.h"
 #include "model/checkpoint.h"
+#include "model/media_checkpoint.h"
 #include "model/runner.h"
 
 namespace facet {
@@ -30,6 +31,9 @@ struct RunnerOptions {
   bool pack = true;
   /// Told how many of the bytes to arrange are done, from the loading thread; may be empty.
   std::function<void(int64_t done, int64_t total)> on_packed = {};
+  /// Encoders of pictures and sound, which fit the model (CheckFits) and outlive the runner; null:
+  /// none.
+  const MediaCheckpoint* media = nullptr;
   /// Told of every matrix product (facet imatrix); must outlive the runner. Null: none.
   const MatMulObserver* observer = nullptr;
 };

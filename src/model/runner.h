@@ -5,9 +5,11 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "base/status.h"
 #include "kv/block_pool.h"
+#include "media/media_item.h"
 #include "model/batch.h"
 
 namespace facet {
@@ -20,6 +22,8 @@ struct RunnerInfo {
       0;  ///< a sliding layer's row at q sees k > q - window; 0: there are no sliding layers
   int n_sliding_blocks = 0;  ///< blocks in the pool of the sliding group
   int n_full_blocks = 0;
+  int n_embd = 0;  ///< width of a soft token
+  MediaTraits media = {};
 };
 
 /// Runs batches; used by one thread.
@@ -33,6 +37,10 @@ class Runner {
   /// function of that row's own history and nothing else. An Error means that the batch was refused
   /// whole and nothing of the sequences changed that matters.
   virtual Result<std::span<const float>> Run(const Batch& batch) = 0;
+
+  /// Soft tokens [sum of n_tokens, n_embd] of media, for Batch::soft; the same whatever is encoded
+  /// together. An Error means that one of them cannot be taken.
+  virtual Result<std::vector<float>> Encode(std::span<const MediaItem* const> items) = 0;
 
   /// The memory of a block, kBlockPositions positions of all layers of the group: to be copied into
   /// another block, or to a file and back. The format is the runner's own.

@@ -81,6 +81,10 @@ Result<std::span<const float>> TextModel::Run(const Batch& batch) {
   return std::span<const float>(logits_).first(static_cast<size_t>(n_rows() * config_.n_vocab));
 }
 
+Result<std::vector<float>> TextModel::Encode(std::span<const MediaItem* const> /*items*/) {
+  return Refuse("media", "a model without encoders", "text alone");
+}
+
 std::span<std::byte> TextModel::block(KvGroup group, BlockId id) {
   const LayerKind kind = group == KvGroup::kFull ? LayerKind::kFull : LayerKind::kSliding;
   return {kv_.block(kind, id), kv_.block_bytes(kind)};

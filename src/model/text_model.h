@@ -35,6 +35,8 @@ class TextModel final : public Runner {
 
   [[nodiscard]] const RunnerInfo& info() const override { return info_; }
   Result<std::span<const float>> Run(const Batch& batch) override;
+  /// Refuses: the encoders stand beside it (model.cc).
+  Result<std::vector<float>> Encode(std::span<const MediaItem* const> items) override;
   std::span<std::byte> block(KvGroup group, BlockId id) override;
 
   void SetTap(Tap tap) { tap_ = std::move(tap); }

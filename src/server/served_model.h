@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "chat/chat_template.h"
+#include "chat/media_reader.h"
 #include "engine/request.h"
 #include "text/tokenizer.h"
 #include "text/vocab.h"
@@ -20,6 +21,7 @@ struct ServedModel {
   const Vocab* vocab = nullptr;
   const Tokenizer* tokenizer = nullptr;
   const ChatTemplate* chat_template = nullptr;
+  const MediaReader* media = nullptr;  ///< null: text only
   std::vector<int32_t> end_tokens;
   std::vector<int32_t> suppressed_tokens;
   SamplingParams sampling;         ///< where a request says nothing; the seed is drawn then

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which frames of a video a model sees, and the times written beside them (reference.md 5).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "media/image.h"
+
+namespace facet {
+
+inline constexpr int kDefaultVideoFrames = 32;
+inline constexpr int kMostVideoFrames = 1024;
+
+/// How frames are chosen.
+struct FrameChoice {
+  /// At most so many, evenly: index j · total / n, as the reference. All, where there are fewer.
+  int n_frames = kDefaultVideoFrames;
+  /// So many a second of film, from the first frame on; still at most n_frames, evenly then.
+  std::optional<double> fps = {};
+};
+
+/// Ascending indices into `n_total` >= 1 frames that are shown `rate` a second.
+std::vector<int64_t> ChooseFrames(int64_t n_total, double rate, const FrameChoice& choice);
+
+/// "MM:SS", rounded down; minutes may have three digits.
+std::string TimestampText(double seconds);
+
+/// The chosen frames of a video.
+struct VideoFrames {
+  std::vector<Image> frames;
+  std::vector<double> seconds;  ///< when each is shown, from the beginning
+  bool has_sound = false;       ///< there is a sound track, which no one hears
+};
+
+}  // namespace facet
