@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of the embedded model, in the program's read-only data (embedded_model.h).
+// The bytes of the embedded model and of its encoders, in the program's read-only data
+// (embedded_model.h).
 #ifdef __APPLE__
   .const
 #else
   .section .rodata
 #endif
-  .global facet_embedded_model_begin
-  .global facet_embedded_model_end
+.macro embed name, file
+  .global \name\()_begin
+  .global \name\()_end
   .balign 64
-facet_embedded_model_begin:
-  .incbin FACET_EMBEDDED_MODEL
-facet_embedded_model_end:
+\name\()_begin:
+  .incbin "\file"
+\name\()_end:
   .byte 0
+.endm
+embed facet_embedded_model, FACET_EMBEDDED_MODEL
+embed facet_embedded_projector, FACET_EMBEDDED_PROJECTOR
 #ifdef __ELF__
   .section .note.GNU-stack, "", %progbits
 #endif

@@ -1,16 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/embedded_model.h"
 
+// The names are those of embedded_model.S.
 extern "C" {
-extern const std::byte
-    facet_embedded_model_begin[];  // NOLINT(readability-identifier-naming): embedded_model.S
-extern const std::byte facet_embedded_model_end[];  // NOLINT(readability-identifier-naming)
+// NOLINTBEGIN(readability-identifier-naming)
+extern const std::byte facet_embedded_model_begin[];
+extern const std::byte facet_embedded_model_end[];
+extern const std::byte facet_embedded_projector_begin[];
+extern const std::byte facet_embedded_projector_end[];
+// NOLINTEND(readability-identifier-naming)
 }
 
 namespace facet {
 
 std::span<const std::byte> EmbeddedModel() {
   return {facet_embedded_model_begin, facet_embedded_model_end};
+}
+
+std::span<const std::byte> EmbeddedProjector() {
+  return {facet_embedded_projector_begin, facet_embedded_projector_end};
 }
 
 }  // namespace facet

@@ -11,4 +11,10 @@ namespace facet {
 /// A whole GGUF file. Lives as long as the program.
 std::span<const std::byte> EmbeddedModel();
 
+/// The GGUF file of its encoders of pictures and sound (mmproj). Lives as long as the program.
+std::span<const std::byte> EmbeddedProjector();
+
+/// Most soft tokens of a picture that it was trained with, which the file does not say.
+inline constexpr int kEmbeddedImageTokens = 70;
+
 }  // namespace facet

@@ -11,12 +11,19 @@
 namespace facet {
 namespace {
 
+void ExpectIsFile(std::span<const std::byte> bytes, const std::string& path) {
+  const std::string file = testing::ReadOrDie(testing::SourcePath(path));
+  ASSERT_EQ(bytes.size(), file.size());
+  EXPECT_TRUE(std::equal(file.begin(), file.end(), reinterpret_cast<const char*>(bytes.data())));
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(bytes.data()) % 64, 0U);
+}
+
 TEST(EmbeddedModel, IsTheFileOfTheTree) {
-  const std::string file = testing::ReadOrDie(testing::SourcePath("models/tiny/facet-tiny.gguf"));
-  ASSERT_EQ(EmbeddedModel().size(), file.size());
-  EXPECT_TRUE(
-      std::equal(file.begin(), file.end(), reinterpret_cast<const char*>(EmbeddedModel().data())));
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(EmbeddedModel().data()) % 64, 0U);
+  ExpectIsFile(EmbeddedModel(), "models/tiny/facet-tiny.gguf");
+}
+
+TEST(EmbeddedProjector, IsTheFileOfTheTree) {
+  ExpectIsFile(EmbeddedProjector(), "models/tiny/mmproj-facet-tiny.gguf");
 }
 
 }  // namespace
