@@ -68,6 +68,7 @@ struct MatMulKernels {
 struct RowKernels {
   void (*rms_norm)(const float* x, const float* weight, float eps, int64_t n, float* y);
   void (*gelu_mul)(const float* gate, const float* up, int64_t n, float* out);
+  void (*sigmoid_mul)(const float* gate, const float* up, int64_t n, float* out);
   void (*add)(const float* y, int64_t n, float* x);
   void (*scale)(float factor, int64_t n, float* x);
   void (*add_scale)(const float* a, const float* b, float factor, int64_t n, float* out);

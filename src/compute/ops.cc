@@ -37,6 +37,13 @@ void GeluMul(const ComputeContext& context, const float* gate, const float* up, 
   });
 }
 
+void SigmoidMul(const ComputeContext& context, const float* gate, const float* up, int64_t n,
+                float* out) {
+  context.pool->RunRanges(n, kDearGrain, [&](int64_t begin, int64_t end) {
+    context.kernels->rows->sigmoid_mul(gate + begin, up + begin, end - begin, out + begin);
+  });
+}
+
 void Add(const ComputeContext& context, const float* y, int64_t n, float* x) {
   context.pool->RunRanges(n, kCheapGrain, [&](int64_t begin, int64_t end) {
     context.kernels->rows->add(y + begin, end - begin, x + begin);

@@ -26,6 +26,11 @@ void RmsNorm(const ComputeContext& context, const float* x, NormParams params, i
 void GeluMul(const ComputeContext& context, const float* gate, const float* up, int64_t n,
              float* out);
 
+/// out = up · sigmoid(gate), as up / (1 + exp(-gate)), n values. out may be gate or up; with up =
+/// gate it is SiLU.
+void SigmoidMul(const ComputeContext& context, const float* gate, const float* up, int64_t n,
+                float* out);
+
 /// x += y
 void Add(const ComputeContext& context, const float* y, int64_t n, float* x);
 

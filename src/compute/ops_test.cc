@@ -97,6 +97,28 @@ TEST(GeluMul, KnownValues) {
   }
 }
 
+TEST(SigmoidMul, EverySetGivesTheScalarBits) {
+  ForEachShape([](int64_t, int64_t, const Floats& gate, const Floats& up) {
+    ExpectSameEverywhere([&](const ComputeContext& context) {
+      Floats out = gate;
+      SigmoidMul(context, out.data(), up.data(), static_cast<int64_t>(out.size()), out.data());
+      return out;
+    });
+  });
+}
+
+TEST(SigmoidMul, KnownValues) {
+  const TestContext scalar(Isa::kScalar, 1);
+  const Floats gate = {0.0f, 1.0f, -1.0f, 200.0f, -200.0f};
+  const Floats up = {7.0f, 2.0f, 2.0f, 0.5f, 3.0f};
+  Floats out(5);
+  SigmoidMul(*scalar, gate.data(), up.data(), 5, out.data());
+  const double wanted[] = {3.5, 2 * 0.7310585786, 2 * 0.2689414214, 0.5, 0.0};
+  for (size_t k = 0; k < out.size(); ++k) {
+    EXPECT_NEAR(static_cast<double>(out[k]), wanted[k], 2e-7);
+  }
+}
+
 TEST(Elementwise, EverySetGivesTheScalarBits) {
   ForEachShape([](int64_t, int64_t, const Floats& a, const Floats& b) {
     const auto n = static_cast<int64_t>(a.size());

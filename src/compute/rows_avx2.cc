@@ -89,6 +89,14 @@ void GeluMulRun(const float* gate, const float* up, int64_t n, float* out) {
   });
 }
 
+void SigmoidMulRun(const float* gate, const float* up, int64_t n, float* out) {
+  ForEach8(n, [=](int64_t k, const Part& part) {
+    const __m256 minus = _mm256_xor_ps(part.Load(gate + k), _mm256_set1_ps(-0.0f));
+    const __m256 divisor = _mm256_add_ps(_mm256_set1_ps(1.0f), Exp8(minus));
+    part.Store(out + k, _mm256_div_ps(part.Load(up + k), divisor));
+  });
+}
+
 void AddRun(const float* y, int64_t n, float* x) {
   ForEach8(n, [=](int64_t k, const Part& part) {
     part.Store(x + k, _mm256_add_ps(part.Load(x + k), part.Load(y + k)));
@@ -156,6 +164,7 @@ void RopeHead(const float* cosine, const float* sine, int64_t n_pairs, int64_t d
 const RowKernels kRowsAvx2 = {
     .rms_norm = RmsNormRow,
     .gelu_mul = GeluMulRun,
+    .sigmoid_mul = SigmoidMulRun,
     .add = AddRun,
     .scale = ScaleRun,
     .add_scale = AddScaleRun,

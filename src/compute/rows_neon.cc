@@ -82,6 +82,13 @@ void GeluMulRun(const float* gate, const float* up, int64_t n, float* out) {
   });
 }
 
+void SigmoidMulRun(const float* gate, const float* up, int64_t n, float* out) {
+  ForEach4(n, [=](int64_t k, const Part& part) {
+    const float32x4_t divisor = vaddq_f32(vdupq_n_f32(1.0f), Exp4(vnegq_f32(part.Load(gate + k))));
+    part.Store(out + k, vdivq_f32(part.Load(up + k), divisor));
+  });
+}
+
 void AddRun(const float* y, int64_t n, float* x) {
   ForEach4(n, [=](int64_t k, const Part& part) {
     part.Store(x + k, vaddq_f32(part.Load(x + k), part.Load(y + k)));
@@ -149,6 +156,7 @@ void RopeHead(const float* cosine, const float* sine, int64_t n_pairs, int64_t d
 const RowKernels kRowsNeon = {
     .rms_norm = RmsNormRow,
     .gelu_mul = GeluMulRun,
+    .sigmoid_mul = SigmoidMulRun,
     .add = AddRun,
     .scale = ScaleRun,
     .add_scale = AddScaleRun,

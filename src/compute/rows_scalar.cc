@@ -38,6 +38,12 @@ void GeluMulRun(const float* gate, const float* up, int64_t n, float* out) {
   }
 }
 
+void SigmoidMulRun(const float* gate, const float* up, int64_t n, float* out) {
+  for (int64_t k = 0; k < n; ++k) {
+    out[k] = up[k] / (1.0f + math::Exp(-gate[k]));
+  }
+}
+
 void AddRun(const float* y, int64_t n, float* x) {
   for (int64_t k = 0; k < n; ++k) {
     x[k] += y[k];
@@ -105,6 +111,7 @@ void TanhRun(const float* x, int64_t n, float* y) {
 const RowKernels kRowsScalar = {
     .rms_norm = RmsNormRow,
     .gelu_mul = GeluMulRun,
+    .sigmoid_mul = SigmoidMulRun,
     .add = AddRun,
     .scale = ScaleRun,
     .add_scale = AddScaleRun,
