@@ -72,6 +72,7 @@ struct RowKernels {
   void (*add)(const float* y, int64_t n, float* x);
   void (*scale)(float factor, int64_t n, float* x);
   void (*add_scale)(const float* a, const float* b, float factor, int64_t n, float* out);
+  void (*clamp)(const float* x, float low, float high, int64_t n, float* y);
   void (*softcap)(float cap, int64_t n, float* x);
   void (*softmax)(const float* x, int64_t n, float* p);
   void (*rope)(const float* cosine, const float* sine, int64_t n_pairs, int64_t d_head, float* x);

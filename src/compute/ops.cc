@@ -19,13 +19,65 @@ int64_t RowsPerGrain(int64_t n) {
   return std::max<int64_t>(1, kDearGrain / std::max<int64_t>(1, n));
 }
 
+// The sum of body(k) over a row, in 16 lanes: the loops have a fixed length where they can, for the
+// compiler's vectors.
+template <typename Body>
+float SumOfRow(int64_t n, const Body& body) {
+  constexpr int kLanes = 16;
+  float lanes[kLanes] = {};
+  int64_t k = 0;
+  for (; k + kLanes <= n; k += kLanes) {
+    for (int i = 0; i < kLanes; ++i) {
+      lanes[i] += body(k + i);
+    }
+  }
+  for (int i = 0; k + i < n; ++i) {
+    lanes[i] += body(k + i);
+  }
+  for (int width = kLanes / 2; width >= 1; width /= 2) {
+    for (int i = 0; i < width; ++i) {
+      lanes[i] += lanes[i + width];
+    }
+  }
+  return lanes[0];
+}
+
+void LayerNormRow(const float* x, const LayerNormParams& params, int64_t n, float* y) {
+  const float mean = SumOfRow(n, [x](int64_t k) { return x[k]; }) / static_cast<float>(n);
+  const auto square = [x, mean](int64_t k) { return (x[k] - mean) * (x[k] - mean); };
+  const float variance = SumOfRow(n, square) / static_cast<float>(n);
+  const float inverse = 1.0f / std::sqrt(variance + params.eps);
+  for (int64_t k = 0; k < n; ++k) {
+    const float normed = (x[k] - mean) * inverse * params.weight[k];
+    y[k] = params.bias != nullptr ? normed + params.bias[k] : normed;
+  }
+}
+
 }  // namespace
+
+void LayerNorm(const ComputeContext& context, const float* x, const LayerNormParams& params,
+               int64_t n_rows, int64_t n, float* y) {
+  context.pool->RunRanges(n_rows, RowsPerGrain(n), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      LayerNormRow(x + row * n, params, n, y + row * n);
+    }
+  });
+}
 
 void RmsNorm(const ComputeContext& context, const float* x, NormParams params, int64_t n_rows,
              int64_t n, float* y) {
   context.pool->RunRanges(n_rows, RowsPerGrain(n), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       context.kernels->rows->rms_norm(x + row * n, params.weight, params.eps, n, y + row * n);
+    }
+  });
+}
+
+void LayerNorm(const ComputeContext& context, const float* x, LayerNormParams params,
+               int64_t n_rows, int64_t n, float* y) {
+  context.pool->RunRanges(n_rows, RowsPerGrain(n), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      LayerNormRow(x + row * n, params, n, y + row * n);
     }
   });
 }
@@ -56,10 +108,25 @@ void Scale(const ComputeContext& context, float factor, int64_t n, float* x) {
   });
 }
 
+void Clamp(const ComputeContext& context, const float* x, Bounds bounds, int64_t n, float* y) {
+  context.pool->RunRanges(n, kCheapGrain, [&](int64_t begin, int64_t end) {
+    context.kernels->rows->clamp(x + begin, bounds.low, bounds.high, end - begin, y + begin);
+  });
+}
+
 void AddScale(const ComputeContext& context, const float* a, const float* b, float factor,
               int64_t n, float* out) {
   context.pool->RunRanges(n, kCheapGrain, [&](int64_t begin, int64_t end) {
     context.kernels->rows->add_scale(a + begin, b + begin, factor, end - begin, out + begin);
+  });
+}
+
+void Clamp(const ComputeContext& context, const float* x, Bounds bounds, int64_t n, float* y) {
+  context.pool->RunRanges(n, kCheapGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const float above = x[i] < bounds.low ? bounds.low : x[i];  // false for NaN
+      y[i] = above > bounds.high ? bounds.high : above;
+    }
   });
 }
 
@@ -125,6 +192,28 @@ void Rope(const ComputeContext& context, const RopeTable& table, int64_t n_rows,
       for (int64_t head = 0; head < n_heads; ++head) {
         context.kernels->rows->rope(cosine, sine, table.n_pairs, d_head,
                                     x + row * n + head * d_head);
+      }
+    }
+  });
+}
+
+void Rope2d(const ComputeContext& context, const RopeTable& along_x, const RopeTable& along_y,
+            int64_t n_rows, int64_t n_heads, int64_t d_head, float* x) {
+  const int64_t n_pairs = along_x.n_pairs;
+  const int64_t half = d_head / 2;
+  FACET_CHECK(d_head % 4 == 0 && 2 * n_pairs <= half && along_y.n_pairs == n_pairs);
+  FACET_CHECK(static_cast<int64_t>(along_x.cosine.size()) >= n_rows * n_pairs);
+  FACET_CHECK(static_cast<int64_t>(along_y.cosine.size()) >= n_rows * n_pairs);
+  const auto turn = [&](const RopeTable& table, int64_t row, float* values) {
+    context.kernels->rows->rope(table.cosine.data() + row * n_pairs,
+                                table.sine.data() + row * n_pairs, n_pairs, half, values);
+  };
+  context.pool->RunRanges(n_rows, RowsPerGrain(n_heads * d_head), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      for (int64_t head = 0; head < n_heads; ++head) {
+        float* values = x + (row * n_heads + head) * d_head;
+        turn(along_x, row, values);
+        turn(along_y, row, values + half);
       }
     }
   });

@@ -22,6 +22,27 @@ struct NormParams {
 void RmsNorm(const ComputeContext& context, const float* x, NormParams params, int64_t n_rows,
              int64_t n, float* y);
 
+struct LayerNormParams {
+  const float* weight;  ///< [n]
+  const float* bias;    ///< [n], or null
+  float eps;
+};
+
+/// y = (x - mean(x)) / sqrt(mean((x - mean(x))²) + eps) · weight + bias per row of n. y may be x.
+void LayerNorm(const ComputeContext& context, const float* x, const LayerNormParams& params,
+               int64_t n_rows, int64_t n, float* y);
+
+struct LayerNormParams {
+  const float* weight;  ///< [n], or null
+  const float* bias;    ///< [n], or null
+  float eps;
+};
+
+/// y = (x − mean) / sqrt(variance + eps) · weight + bias per row of n. The variance is the mean of
+/// (x − mean)². y may be x.
+void LayerNorm(const ComputeContext& context, const float* x, LayerNormParams params,
+               int64_t n_rows, int64_t n, float* y);
+
 /// out = gelu_tanh(gate) · up, n values (reference.md 1.4). out may be gate or up.
 void GeluMul(const ComputeContext& context, const float* gate, const float* up, int64_t n,
              float* out);
@@ -37,9 +58,26 @@ void Add(const ComputeContext& context, const float* y, int64_t n, float* x);
 /// x *= factor
 void Scale(const ComputeContext& context, float factor, int64_t n, float* x);
 
+struct Bounds {
+  float low;
+  float high;
+};
+
+/// y = x, raised to `low` where it is less and then lowered to `high` where it is more, n values; a
+/// NaN stays. y may be x.
+void Clamp(const ComputeContext& context, const float* x, Bounds bounds, int64_t n, float* y);
+
 /// out = (a + b) · factor; out may be a or b.
 void AddScale(const ComputeContext& context, const float* a, const float* b, float factor,
               int64_t n, float* out);
+
+struct Bounds {
+  float low;
+  float high;
+};
+
+/// y = x, but not below low nor above high; NaN stays NaN. y may be x.
+void Clamp(const ComputeContext& context, const float* x, Bounds bounds, int64_t n, float* y);
 
 /// One weight for each row of x: weight of row r at first[r * stride].
 struct RowWeights {
@@ -71,5 +109,10 @@ RopeTable MakeRopeTable(const ComputeContext& context, const std::vector<float>&
 /// b·sin, b' = b·cos + a·sin, each as fma(a, cos, −(b·sin)) and fma(b, cos, a·sin).
 void Rope(const ComputeContext& context, const RopeTable& table, int64_t n_rows, int64_t n_heads,
           int64_t d_head, float* x);
+
+/// The same in two dimensions (reference.md 3.4): the first half of each head turns by the angles
+/// of `along_x`, the second by those of `along_y`; pairs lie within a half.
+void Rope2d(const ComputeContext& context, const RopeTable& along_x, const RopeTable& along_y,
+            int64_t n_rows, int64_t n_heads, int64_t d_head, float* x);
 
 }  // namespace facet

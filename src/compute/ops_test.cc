@@ -75,6 +75,65 @@ TEST(RmsNorm, IsNearTheFormula) {
   }
 }
 
+TEST(LayerNorm, EverySetGivesTheScalarBits) {
+  ForEachShape([](int64_t n_rows, int64_t n, const Floats& x, const Floats& weight) {
+    for (const float* bias : {weight.data(), static_cast<const float*>(nullptr)}) {
+      ExpectSameEverywhere([&](const ComputeContext& context) {
+        Floats y = x;
+        LayerNorm(context, y.data(), {weight.data(), bias, 1e-6f}, n_rows, n, y.data());
+        return y;
+      });
+    }
+  });
+}
+
+TEST(LayerNorm, IsNearTheFormula) {
+  RandomStream random(6);
+  const TestContext scalar(Isa::kScalar, 1);
+  const int64_t n = 1001;
+  Floats x = random.Floats(n, 3.0f);
+  for (float& value : x) {
+    value += 10.0f;
+  }
+  const Floats weight = random.Floats(n, 2.0f);
+  const Floats bias = random.Floats(n, 1.0f);
+  Floats y(n);
+  LayerNorm(*scalar, x.data(), {weight.data(), bias.data(), 1e-5f}, 1, n, y.data());
+  double sum = 0.0;
+  double squares = 0.0;
+  for (const float value : x) {
+    sum += static_cast<double>(value);
+    squares += static_cast<double>(value) * static_cast<double>(value);
+  }
+  const double mean = sum / static_cast<double>(n);
+  const double root = std::sqrt(squares / static_cast<double>(n) - mean * mean + 1e-5);
+  for (size_t k = 0; k < y.size(); ++k) {
+    const double exact =
+        (static_cast<double>(x[k]) - mean) / root * static_cast<double>(weight[k]) +
+        static_cast<double>(bias[k]);
+    EXPECT_NEAR(static_cast<double>(y[k]), exact, 5e-6);
+  }
+}
+
+TEST(Clamp, EverySetGivesTheScalarBits) {
+  ForEachShape([](int64_t, int64_t, const Floats& x, const Floats&) {
+    ExpectSameEverywhere([&](const ComputeContext& context) {
+      Floats y = x;
+      Clamp(context, y.data(), {0.0f, 2.5f}, static_cast<int64_t>(y.size()), y.data());
+      return y;
+    });
+  });
+}
+
+TEST(Clamp, KnownValues) {
+  const TestContext scalar(Isa::kScalar, 1);
+  const Floats x = {-3.0f, -1.0f, 0.5f, 2.0f, 7.0f, RandomStream::kNaN};
+  Floats y(6);
+  Clamp(*scalar, x.data(), {-1.0f, 2.0f}, 6, y.data());
+  const Floats wanted = {-1.0f, -1.0f, 0.5f, 2.0f, 2.0f, RandomStream::kNaN};
+  EXPECT_TRUE(testing::AllSameBits(y, wanted));
+}
+
 TEST(GeluMul, EverySetGivesTheScalarBits) {
   ForEachShape([](int64_t, int64_t, const Floats& gate, const Floats& up) {
     ExpectSameEverywhere([&](const ComputeContext& context) {

@@ -116,6 +116,14 @@ void AddScaleRun(const float* a, const float* b, float factor, int64_t n, float*
   });
 }
 
+void ClampRun(const float* x, float low, float high, int64_t n, float* y) {
+  // Of a NaN, and of zeros of both signs, the second operand is taken, as by the comparisons.
+  ForEach8(n, [=](int64_t k, const Part& part) {
+    const __m256 raised = _mm256_max_ps(_mm256_set1_ps(low), part.Load(x + k));
+    part.Store(y + k, _mm256_min_ps(_mm256_set1_ps(high), raised));
+  });
+}
+
 void SoftcapRun(float cap, int64_t n, float* x) {
   ForEach8(n, [=](int64_t k, const Part& part) {
     const __m256 ratio = _mm256_div_ps(part.Load(x + k), _mm256_set1_ps(cap));
@@ -168,6 +176,7 @@ const RowKernels kRowsAvx2 = {
     .add = AddRun,
     .scale = ScaleRun,
     .add_scale = AddScaleRun,
+    .clamp = ClampRun,
     .softcap = SoftcapRun,
     .softmax = SoftmaxRow,
     .rope = RopeHead,

@@ -107,6 +107,17 @@ void AddScaleRun(const float* a, const float* b, float factor, int64_t n, float*
   });
 }
 
+void ClampRun(const float* x, float low, float high, int64_t n, float* y) {
+  // Not vmaxq and vminq, which would tell zeros of both signs apart.
+  const float32x4_t lowest = vdupq_n_f32(low);
+  const float32x4_t highest = vdupq_n_f32(high);
+  ForEach4(n, [=](int64_t k, const Part& part) {
+    const float32x4_t value = part.Load(x + k);
+    const float32x4_t raised = vbslq_f32(vcgtq_f32(lowest, value), lowest, value);
+    part.Store(y + k, vbslq_f32(vcltq_f32(highest, raised), highest, raised));
+  });
+}
+
 void SoftcapRun(float cap, int64_t n, float* x) {
   ForEach4(n, [=](int64_t k, const Part& part) {
     const float32x4_t ratio = vdivq_f32(part.Load(x + k), vdupq_n_f32(cap));
@@ -160,6 +171,7 @@ const RowKernels kRowsNeon = {
     .add = AddRun,
     .scale = ScaleRun,
     .add_scale = AddScaleRun,
+    .clamp = ClampRun,
     .softcap = SoftcapRun,
     .softmax = SoftmaxRow,
     .rope = RopeHead,

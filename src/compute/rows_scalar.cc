@@ -62,6 +62,13 @@ void AddScaleRun(const float* a, const float* b, float factor, int64_t n, float*
   }
 }
 
+void ClampRun(const float* x, float low, float high, int64_t n, float* y) {
+  for (int64_t k = 0; k < n; ++k) {
+    const float raised = low > x[k] ? low : x[k];
+    y[k] = high < raised ? high : raised;
+  }
+}
+
 void SoftcapRun(float cap, int64_t n, float* x) {
   for (int64_t k = 0; k < n; ++k) {
     x[k] = math::Tanh(x[k] / cap) * cap;
@@ -115,6 +122,7 @@ const RowKernels kRowsScalar = {
     .add = AddRun,
     .scale = ScaleRun,
     .add_scale = AddScaleRun,
+    .clamp = ClampRun,
     .softcap = SoftcapRun,
     .softmax = SoftmaxRow,
     .rope = RopeHead,
