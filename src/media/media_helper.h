@@ -16,16 +16,18 @@
 namespace facet {
 
 struct HelperLimits {
-  size_t max_bytes = size_t{256} << 20;  ///< of the file
-  int64_t max_pixels = 40'000'000;       ///< of a frame
-  double max_seconds = 3600;             ///< of sound
-  int timeout_s = 60;                    ///< of a job
+  size_t max_bytes = size_t{256} << 20;        ///< of the file
+  int64_t max_pixels = 40'000'000;             ///< of a frame
+  int64_t max_frame_bytes = int64_t{1} << 30;  ///< of all frames of a job, as RGB
+  double max_seconds = 3600;                   ///< of sound
+  int timeout_s = 60;                          ///< of a job
 };
 
 /// Whether the first bytes are those of a file that the helper reads as a video or a moving
 /// picture: MP4, MOV, WebM, Matroska, AVI, GIF.
 bool IsVideoFile(std::span<const std::byte> file);
-/// Whether they are those of sound that only the helper reads (m4a, AAC).
+/// Whether they are those of a file whose sound only the helper reads: m4a, AAC, and what lies in
+/// MP4, MOV, WebM, Matroska and AVI.
 bool IsForHelper(std::span<const std::byte> file);
 
 /// Starts the helper for each job. Copies are cheap; may be used by several threads.
@@ -35,7 +37,8 @@ class MediaHelper {
   /// of what is missing.
   explicit MediaHelper(std::string program, HelperLimits limits = {});
 
-  /// `name` is what errors call the file.
+  /// `name` is what errors call the file. Frames are turned as the file says. What is damaged gives
+  /// the frames that can be decoded, or an error.
   [[nodiscard]] Result<VideoFrames> DecodeVideo(std::span<const std::byte> file,
                                                 const FrameChoice& choice,
                                                 const std::string& name) const;

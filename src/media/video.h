@@ -18,14 +18,16 @@ inline constexpr int kMostVideoFrames = 1024;
 struct FrameChoice {
   /// At most so many, evenly: index j · total / n, as the reference. All, where there are fewer.
   int n_frames = kDefaultVideoFrames;
-  /// So many a second of film, from the first frame on; still at most n_frames, evenly then.
+  /// So many for each second of film (a number above 0; at least one frame), evenly, and still at
+  /// most n_frames.
   std::optional<double> fps = {};
 };
 
-/// Ascending indices into `n_total` >= 1 frames that are shown `rate` a second.
+/// Ascending indices into 1 <= `n_total` < 2^40 frames that are shown `rate` a second (24, where
+/// that is not a number above 0).
 std::vector<int64_t> ChooseFrames(int64_t n_total, double rate, const FrameChoice& choice);
 
-/// "MM:SS", rounded down; minutes may have three digits.
+/// "MM:SS" of 0 <= `seconds` < 2^40, rounded down; minutes may have more digits.
 std::string TimestampText(double seconds);
 
 /// The chosen frames of a video.
