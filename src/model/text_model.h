@@ -5,7 +5,6 @@
 // tiles of absolute positions.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -18,14 +17,10 @@
 #include "model/config.h"
 #include "model/kv_store.h"
 #include "model/runner.h"
+#include "model/tap.h"
 #include "model/weights.h"
 
 namespace facet {
-
-/// Receives intermediates, named as the goldens name them ("layer3.q", "embeddings"): values
-/// [n_rows, n_columns].
-using Tap =
-    std::function<void(std::string_view name, std::span<const float> values, int64_t n_rows)>;
 
 class TextModel final : public Runner {
  public:
