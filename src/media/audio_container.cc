@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "media/audio_container.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "media/audio_mp3.h"
+
+namespace facet {
+namespace {
+
+constexpr std::string_view kReadKinds = "WAV, FLAC, OGG or MP3";
+
+bool HasAt(std::string_view bytes, size_t at, std::string_view magic) {
+  return at <= bytes.size() && bytes.substr(at, magic.size()) == magic;
+}
+
+uint8_t ByteAt(std::string_view bytes, size_t at) { return static_cast<uint8_t>(bytes[at]); }
+
+/// The bytes of an ID3v2 tag and of the zeros that some programs leave behind it; 0 for none.
+size_t Id3Size(std::string_view bytes) {
+  constexpr size_t kHeader = 10;
+  if (!HasAt(bytes, 0, "ID3") || bytes.size() < kHeader) {
+    return 0;
+  }
+  size_t size = 0;
+  for (size_t at = 6; at < kHeader; ++at) {
+    size = size << 7 | (ByteAt(bytes, at) & 0x7F);
+  }
+  return std::min(bytes.find_first_not_of('\0', kHeader + size), bytes.size());
+}
+
+struct KnownKind {
+  size_t at;
+  std::string_view magic;
+  std::string_view what;
+};
+
+constexpr auto kOtherKinds = std::to_array<KnownKind>({
+    {4, "ftyp", "an MP4 file (m4a, mp4, mov), which only facet-media reads"},
+    {0, "\xFF\xF1", "an AAC file, which only facet-media reads"},
+    {0, "\xFF\xF9", "an AAC file, which only facet-media reads"},
+    {0, "\x1A\x45\xDF\xA3", "a Matroska or WebM file, which only facet-media reads"},
+    {8, "AVI ", "an AVI file, which only facet-media reads"},
+    {0, "RF64", "a WAV file of the kind RF64"},
+    {0, "RIFX", "a WAV file of the kind RIFX"},
+    {0, "FORM", "an AIFF file"},
+    {0, "caff", "a CAF file"},
+    {0, ".snd", "an AU file"},
+    {0, "#!AMR", "an AMR file"},
+    {0, "MThd", "a MIDI file"},
+    {0, "\x89PNG", "a PNG image"},
+    {0, "\xFF\xD8\xFF", "a JPEG image"},
+    {0, "GIF8", "a GIF image"},
+    {8, "WEBP", "a WebP image"},
+    {0, "%PDF", "a PDF document"},
+    {0, "<", "a text file"},
+    {0, "{", "a text file"},
+});
+
+std::string NameOfOther(std::string_view bytes) {
+  for (const KnownKind& kind : kOtherKinds) {
+    if (HasAt(bytes, kind.at, kind.magic)) {
+      return std::string(kind.what);
+    }
+  }
+  std::string found = "no kind of sound that is known, first bytes";
+  for (const char c : bytes.substr(0, 8)) {
+    found += fmt::format(" {:02x}", static_cast<uint8_t>(c));
+  }
+  return found;
+}
+
+/// The codec of a WAV file, and the sizes of its samples.
+struct WavCodec {
+  uint16_t tag;
+  std::array<uint16_t, 4> bits;
+};
+
+constexpr uint16_t kExtensible = 0xFFFE;
+constexpr auto kWavCodecs = std::to_array<WavCodec>({
+    {1, {8, 16, 24, 32}},  // whole numbers
+    {3, {32, 64}},         // floats
+    {6, {8}},              // A-law
+    {7, {8}},              // mu-law
+});
+
+/// `body`: of the chunk "fmt ".
+Status CheckWavFormat(std::span<const std::byte> body, const std::string& name) {
+  const std::string where = name + ": format";
+  ByteCursor cursor(body, where);
+  FACET_ASSIGN(auto tag, cursor.Read<uint16_t>("codec"));
+  FACET_ASSIGN(const auto n_channels, cursor.Read<uint16_t>("channels"));
+  FACET_ASSIGN(const auto rate, cursor.Read<uint32_t>("rate"));
+  FACET_ASSIGN([[maybe_unused]] const auto n_per_second, cursor.Read<uint32_t>("bytes per second"));
+  FACET_ASSIGN(const auto align, cursor.Read<uint16_t>("bytes per frame"));
+  FACET_ASSIGN(const auto bits, cursor.Read<uint16_t>("bits per sample"));
+  if (tag == kExtensible) {
+    FACET_ASSIGN([[maybe_unused]] const auto extension, cursor.Take(8, "extension"));
+    FACET_ASSIGN(tag, cursor.Read<uint16_t>("codec"));
+  }
+  FACET_RETURN_IF_ERROR(CheckSoundShape(n_channels, rate, name));
+  const auto codec = std::find_if(kWavCodecs.begin(), kWavCodecs.end(),
+                                  [tag](const WavCodec& known) { return known.tag == tag; });
+  if (codec == kWavCodecs.end()) {
+    return Refuse(where, fmt::format("codec 0x{:04x}", tag), "whole numbers, floats or G.711");
+  }
+  if (bits == 0 || std::count(codec->bits.begin(), codec->bits.end(), bits) == 0) {
+    return Refuse(where, fmt::format("{} bits per sample of codec {}", bits, tag),
+                  "8, 16, 24 or 32, floats of 32 or 64");
+  }
+  if (align != n_channels * bits / 8) {
+    return Refuse(
+        where, fmt::format("{} bytes per frame", align),
+        fmt::format("{} for {} channels of {} bits", n_channels * bits / 8, n_channels, bits));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<AudioStart> FindAudio(std::span<const std::byte> file, const std::string& name) {
+  const std::string_view bytes = AsText(file);
+  if (bytes.empty()) {
+    return Refuse(name, "an empty file", std::string(kReadKinds));
+  }
+  const size_t offset = Id3Size(bytes);
+  const std::string_view sound = bytes.substr(offset);
+  if (HasAt(bytes, 0, "RIFF") && HasAt(bytes, 8, "WAVE")) {
+    return AudioStart{.kind = AudioKind::kWav};
+  }
+  if (HasAt(bytes, 0, "OggS")) {
+    return AudioStart{.kind = AudioKind::kOgg};
+  }
+  if (HasAt(sound, 0, "fLaC")) {
+    return AudioStart{.kind = AudioKind::kFlac, .offset = offset};
+  }
+  if (IsMp3Frame(sound)) {
+    return AudioStart{.kind = AudioKind::kMp3, .offset = offset};
+  }
+  if (offset > 0 && sound.empty()) {
+    return Refuse(name, "an ID3 tag without sound", std::string(kReadKinds));
+  }
+  return Refuse(name, NameOfOther(sound), std::string(kReadKinds));
+}
+
+Status CheckSoundShape(int64_t n_channels, int64_t rate, const std::string& name) {
+  constexpr int kMostChannels = 64;
+  constexpr int kLowestRate = 1000;
+  constexpr int kHighestRate = 768000;
+  if (n_channels < 1 || n_channels > kMostChannels) {
+    return Refuse(name, fmt::format("{} channels", n_channels),
+                  fmt::format("1 to {}", kMostChannels));
+  }
+  if (rate < kLowestRate || rate > kHighestRate) {
+    return Refuse(name, fmt::format("a rate of {} Hz", rate),
+                  fmt::format("{} to {}", kLowestRate, kHighestRate));
+  }
+  return {};
+}
+
+Status CheckWav(std::span<const std::byte> file, const std::string& name) {
+  constexpr uint32_t kUnknownSize = 0x7FFF0000;
+  ByteCursor cursor(file, name);
+  FACET_ASSIGN([[maybe_unused]] const auto head, cursor.Take(12, "RIFF header"));
+  bool has_format = false;
+  while (cursor.remaining() > 0) {
+    const size_t position = cursor.position();
+    FACET_ASSIGN(const auto id, cursor.Take(4, "name of a chunk"));
+    FACET_ASSIGN(const auto size, cursor.Read<uint32_t>("size of a chunk"));
+    const bool is_data = AsText(id) == "data";
+    if (size > cursor.remaining() && !(is_data && size >= kUnknownSize)) {
+      return Refuse(name,
+                    fmt::format("a chunk of {} bytes at byte {}, of which {} are there", size,
+                                position, cursor.remaining()),
+                    "a file that is not cut");
+    }
+    if (is_data && !has_format) {
+      return Refuse(name, "data before their format", "chunk \"fmt \" first");
+    }
+    if (is_data && (size == 0 || cursor.remaining() == 0)) {
+      return Refuse(name, "no samples", "sound");
+    }
+    if (is_data) {
+      return {};
+    }
+    FACET_ASSIGN(const auto body, cursor.Take(size, "chunk"));
+    if (AsText(id) == "fmt ") {
+      FACET_RETURN_IF_ERROR(CheckWavFormat(body, name));
+      has_format = true;
+    }
+    // Chunks of an odd size are followed by one byte.
+    if (size % 2 == 1 && cursor.remaining() > 0) {
+      FACET_ASSIGN([[maybe_unused]] const auto pad, cursor.Take(1, "byte behind a chunk"));
+    }
+  }
+  return Refuse(name, "no chunk \"data\"", "samples");
+}
+
+Status CheckOgg(std::span<const std::byte> file, const std::string& name) {
+  constexpr size_t kHeader = 27;
+  constexpr uint8_t kFirst = 2;
+  constexpr uint8_t kLast = 4;
+  const std::string_view bytes = AsText(file);
+  uint8_t flags = 0;
+  size_t at = 0;
+  while (HasAt(bytes, at, "OggS")) {
+    const size_t n_segments = at + kHeader <= bytes.size() ? ByteAt(bytes, at + kHeader - 1) : 0;
+    const std::string_view segments =
+        bytes.substr(std::min(at + kHeader, bytes.size()), n_segments);
+    const size_t n_body =
+        std::accumulate(segments.begin(), segments.end(), size_t{0},
+                        [](size_t sum, char size) { return sum + static_cast<uint8_t>(size); });
+    const size_t body = at + kHeader + n_segments;
+    if (body + n_body > bytes.size()) {
+      return Refuse(name, fmt::format("an OGG page at byte {} that does not end", at),
+                    "a file that is not cut");
+    }
+    flags = ByteAt(bytes, at + 5);
+    if (at == 0 && !HasAt(bytes, body, "\x01vorbis") && !HasAt(bytes, body, "OpusHead")) {
+      return Refuse(name, "an OGG file of another codec", "Vorbis or Opus");
+    }
+    if (at > 0 && (flags & kFirst) != 0) {
+      return Refuse(name, fmt::format("a second stream at byte {} of an OGG file", at), "one");
+    }
+    at = body + n_body;
+  }
+  if ((flags & kLast) == 0) {
+    return Refuse(name, fmt::format("an OGG file that breaks off at byte {}", at),
+                  "a page marked as the last");
+  }
+  return {};
+}
+
+}  // namespace facet

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What sound files say of themselves, read before a library does: their kind, by the first bytes,
+// and whether anything was cut off. libsndfile shortens a cut WAV or OGG to what is there without
+// a word, and opens kinds and codecs that nobody sends and few have tested.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "base/status.h"
+
+namespace facet {
+
+enum class AudioKind { kWav, kFlac, kOgg, kMp3 };
+
+/// Where the sound begins: after an ID3 tag, which FLAC and MP3 files may have in front.
+struct AudioStart {
+  AudioKind kind;
+  size_t offset = 0;
+};
+
+/// Refused: other kinds, each by its name. `name` is what errors call the file, here and below.
+Result<AudioStart> FindAudio(std::span<const std::byte> file, const std::string& name);
+
+/// Refused: channels and rates (Hz) that no sound for people has.
+Status CheckSoundShape(int64_t n_channels, int64_t rate, const std::string& name);
+
+/// A RIFF file: refused unless it has a format of whole numbers, floats or G.711, then data as long
+/// as they say. Lengths near 2 GiB and above are what encoders write into a pipe: not known.
+Status CheckWav(std::span<const std::byte> file, const std::string& name);
+
+/// An OGG file: refused unless it is one stream of Vorbis or Opus up to the page marked as last.
+Status CheckOgg(std::span<const std::byte> file, const std::string& name);
+
+}  // namespace facet
