@@ -63,7 +63,7 @@ void CheckAccepted(const ApiRequest& request) {
   Require(engine.thought.open == -1 && engine.thought.max_tokens >= -1);
   engine.thought = {};
   engine.prompt = {0};
-  Require(facet::CheckRequest(engine, SmallVocab().size(), std::numeric_limits<int>::max()).ok());
+  Require(facet::CheckRequest(engine, {.n_vocab = SmallVocab().size(), .n_context = std::numeric_limits<int>::max()}).ok());
   Require(request.n >= 1 && request.n <= facet::kMaxChoices);
   Require(request.timeout_s.value_or(1) >= 1);
   Require(request.stream || !request.include_usage);

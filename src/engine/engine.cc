@@ -167,7 +167,7 @@ Engine::~Engine() {
 }
 
 Status Engine::Submit(Request request, EventSink sink) {
-  FACET_RETURN_IF_ERROR(CheckRequest(request, info().n_vocab, info().n_context));
+  FACET_RETURN_IF_ERROR(CheckRequest(request, info()));
   {
     const std::lock_guard lock(state_->mutex);
     if (state_->sinks.contains(request.id)) {

@@ -4,6 +4,7 @@
 // engine_core.h, without threads or clocks.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -26,7 +27,9 @@ struct StepReport {
   int n_full_blocks_held = 0;
   int n_sliding_blocks_cached = 0;  ///< by the prefix tree alone
   int n_full_blocks_cached = 0;
-  double run_s = 0;  ///< in Runner::Run
+  int n_encoded = 0;    ///< pictures, frames and clips
+  double encode_s = 0;  ///< in Runner::Encode
+  double run_s = 0;     ///< in Runner::Run
 };
 
 struct EngineOptions {
@@ -38,6 +41,7 @@ struct EngineOptions {
   /// for ever.
   double max_queue_s = 0;
   bool reuses_prefixes = false;  ///< keep keys and values of what was computed (kv/prefix_tree.h)
+  int64_t media_cache_bytes = int64_t{256} << 20;  ///< of soft tokens that are kept
   /// Bytes a token adds to the text; for stop texts. Called on the engine thread; must outlive the
   /// engine.
   std::function<std::string_view(int32_t token)> token_bytes;  // not empty

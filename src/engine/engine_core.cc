@@ -34,7 +34,8 @@ EngineCore::EngineCore(Runner* runner, EngineOptions options, Clock clock)
       info_(runner->info()),
       limits_(LimitsFrom(info_, options_)),
       sliding_pool_(info_.n_sliding_blocks),
-      full_pool_(info_.n_full_blocks) {
+      full_pool_(info_.n_full_blocks),
+      media_encoder_(runner_, options_.media_cache_bytes) {
   FACET_CHECK(options_.token_bytes != nullptr);
   info_.n_context = LargestContext(limits_, info_.n_context);
   if (options_.reuses_prefixes) {
@@ -43,7 +44,7 @@ EngineCore::EngineCore(Runner* runner, EngineOptions options, Clock clock)
 }
 
 Status EngineCore::Add(Request request, double submitted_s) {
-  FACET_RETURN_IF_ERROR(CheckRequest(request, info_.n_vocab, info_.n_context));
+  FACET_RETURN_IF_ERROR(CheckRequest(request, info_));
   for (const auto& entry : entries_) {
     if (entry->sequence.id() == request.id) {
       return Refuse("id", fmt::format("{}, which is running", request.id), "an unused one");
@@ -77,21 +78,74 @@ void EngineCore::CancelAll() {
 std::vector<Event> EngineCore::Step(const std::function<void()>& on_planned) {
   EndOverdue();
   if (!entries_.empty()) {
-    const StepPlan plan = Plan();
+    StepPlan plan = Plan();
     if (on_planned) {
       on_planned();
     }
-    const Batch batch = MakeBatch(plan);
-    ++counters_.n_steps;
-    counters_.n_rows += static_cast<int64_t>(batch.rows.size());
-    const double began_s = clock_();
-    const auto logits = runner_->Run(batch);
-    const double run_s = clock_() - began_s;
-    const int n_drawn = Distribute(plan, logits);
+    StepReport report;
+    EncodeMedia(&plan, &report);
+    if (!plan.rows.empty()) {
+      RunPlan(plan, &report);
+    }
     RemoveFinished();
-    Report(plan, static_cast<int>(batch.rows.size()), n_drawn, run_s);
+    Report(plan, report);
   }
   return std::exchange(events_, {});
+}
+
+/// Soft tokens for the media among the rows of the plan. A sequence whose media cannot be encoded
+/// ends, and its rows leave the plan.
+void EngineCore::EncodeMedia(StepPlan* plan, StepReport* report) {
+  struct Place {
+    Entry* entry;
+    size_t index;
+  };
+  std::vector<Place> places;
+  std::vector<const MediaItem*> items;
+  for (const StepPlan::Rows& rows : plan->rows) {
+    Entry& entry = *entries_[static_cast<size_t>(rows.sequence)];
+    const std::vector<PlacedMedia>& media = entry.sequence.request().media;
+    entry.soft.resize(media.size());
+    const int begin = entry.sequence.state().n_computed;
+    for (size_t n = 0; n < media.size(); ++n) {
+      const bool is_due = media[n].begin < begin + rows.n_rows && media[n].end() > begin;
+      if (is_due && entry.soft[n] == nullptr) {
+        places.push_back({&entry, n});
+        items.push_back(media[n].item.get());
+      }
+    }
+  }
+  if (items.empty()) {
+    return;
+  }
+  const int64_t n_before = media_encoder_.n_encoded();
+  const double began_s = clock_();
+  const std::vector<Result<SoftTokens>> soft = media_encoder_.Encode(items);
+  report->encode_s = clock_() - began_s;
+  report->n_encoded = static_cast<int>(media_encoder_.n_encoded() - n_before);
+  for (size_t n = 0; n < places.size(); ++n) {
+    Entry& entry = *places[n].entry;
+    entry.encode_s += n == 0 || places[n - 1].entry != &entry ? report->encode_s : 0;
+    if (soft[n].ok()) {
+      entry.soft[places[n].index] = *soft[n];
+    } else if (!entry.is_finished) {
+      Finish(entry, {.reason = FinishReason::kError, .error = soft[n].error().Message()});
+    }
+  }
+  std::erase_if(plan->rows, [this](const StepPlan::Rows& rows) {
+    return entries_[static_cast<size_t>(rows.sequence)]->is_finished;
+  });
+}
+
+void EngineCore::RunPlan(const StepPlan& plan, StepReport* report) {
+  const Batch batch = MakeBatch(plan);
+  report->n_rows = static_cast<int>(batch.rows.size());
+  ++counters_.n_steps;
+  counters_.n_rows += report->n_rows;
+  const double began_s = clock_();
+  const auto logits = runner_->Run(batch);
+  report->run_s = clock_() - began_s;
+  report->n_generating = Distribute(plan, logits);
 }
 
 /// Requests that have waited too long for their first step.
@@ -149,8 +203,9 @@ bool EngineCore::IsBeingComputed(size_t index, int n_matched, const Outlook& out
     const auto common =
         std::mismatch(units.begin(), units.end() - 1, older.units().begin(), older.units().end());
     // Only whole blocks are left while a prompt is computed.
-    const auto n_blocks = (common.first - units.begin()) / kBlockPositions;
-    if (n_blocks * kBlockPositions > std::max(n_matched, state.n_computed)) {
+    const auto n_blocks = static_cast<int>(common.first - units.begin()) / kBlockPositions;
+    const int n_common = OutsideSpans(sequence.spans(), n_blocks * kBlockPositions);
+    if (n_common > std::max(n_matched, state.n_computed)) {
       return true;
     }
   }
@@ -208,17 +263,13 @@ void EngineCore::Admit(int n_before, const StepPlan& plan, std::vector<PrefixMat
   prefix_cache_->Resume(newcomers);
 }
 
-void EngineCore::Report(const StepPlan& plan, int n_rows, int n_drawn, double run_s) {
+void EngineCore::Report(const StepPlan& plan, StepReport report) {
   if (!options_.on_step) {
     return;
   }
-  StepReport report;
-  report.n_rows = n_rows;
-  report.n_generating = n_drawn;
   report.n_running = n_running_;
   report.n_waiting = n_waiting();
   report.n_preempted = plan.n_preempted;
-  report.run_s = run_s;
   if (prefix_cache_) {
     report.n_sliding_blocks_cached = prefix_cache_->tree().n_evictable(KvGroup::kSliding);
     report.n_full_blocks_cached = prefix_cache_->tree().n_evictable(KvGroup::kFull);
@@ -233,18 +284,39 @@ void EngineCore::Report(const StepPlan& plan, int n_rows, int n_drawn, double ru
 Batch EngineCore::MakeBatch(const StepPlan& plan) {
   Batch batch;
   for (const StepPlan::Rows& rows : plan.rows) {
-    const Sequence& sequence = entries_[static_cast<size_t>(rows.sequence)]->sequence;
+    const Entry& entry = *entries_[static_cast<size_t>(rows.sequence)];
+    const Sequence& sequence = entry.sequence;
     const auto index = static_cast<int32_t>(batch.sequences.size());
     batch.sequences.push_back(sequence.blocks());
     const SequenceState state = sequence.state();
     for (int pos = state.n_computed; pos < state.n_computed + rows.n_rows; ++pos) {
-      batch.rows.push_back({.sequence = index,
-                            .pos = pos,
-                            .token = sequence.tokens()[static_cast<size_t>(pos)],
-                            .wants_logits = pos + 1 == state.n_tokens});
+      AppendRow(entry,
+                {.sequence = index,
+                 .pos = pos,
+                 .token = sequence.tokens()[static_cast<size_t>(pos)],
+                 .wants_logits = pos + 1 == state.n_tokens},
+                &batch);
     }
   }
   return batch;
+}
+
+/// Where an item of media stands, the row gets its soft token.
+void EngineCore::AppendRow(const Entry& entry, Row row, Batch* batch) {
+  const std::vector<PlacedMedia>& media = entry.sequence.request().media;
+  const auto placed =
+      std::partition_point(media.begin(), media.end(),
+                           [&row](const PlacedMedia& item) { return item.end() <= row.pos; });
+  if (placed != media.end() && placed->begin <= row.pos) {
+    const std::vector<float>& soft = *entry.soft[static_cast<size_t>(placed - media.begin())];
+    const size_t n_embd = soft.size() / static_cast<size_t>(placed->item->n_tokens);
+    const std::span<const float> values =
+        std::span(soft).subspan(static_cast<size_t>(row.pos - placed->begin) * n_embd, n_embd);
+    row.soft_row = static_cast<int32_t>(batch->soft.size() / n_embd);
+    batch->soft.insert(batch->soft.end(), values.begin(), values.end());
+    row.span_end = placed->item->kind == MediaKind::kAudio ? -1 : placed->end();
+  }
+  batch->rows.push_back(row);
 }
 
 /// Gives each sequence of the plan what the run brought it; how many tokens were drawn.
@@ -264,6 +336,7 @@ int EngineCore::Distribute(const StepPlan& plan, const Result<std::span<const fl
       prefix_cache_->Leave(false, &entry.sequence);
     }
     entry.sequence.DropPassed();
+    ForgetPassedMedia(entry);
     const SequenceState state = entry.sequence.state();
     if (state.n_computed == state.n_tokens) {
       FACET_CHECK((n_drawn + 1) * n_vocab <= logits->size());
@@ -272,6 +345,17 @@ int EngineCore::Distribute(const StepPlan& plan, const Result<std::span<const fl
   }
   FACET_CHECK(!logits.ok() || n_drawn * n_vocab == logits->size());
   return static_cast<int>(n_drawn);
+}
+
+/// Soft tokens that have been computed are not needed any more; should the sequence lose its
+/// blocks, they are asked for again.
+void EngineCore::ForgetPassedMedia(Entry& entry) {
+  const std::vector<PlacedMedia>& media = entry.sequence.request().media;
+  for (size_t n = 0; n < entry.soft.size(); ++n) {
+    if (media[n].end() <= entry.sequence.state().n_computed) {
+      entry.soft[n] = nullptr;
+    }
+  }
 }
 
 void EngineCore::DrawToken(Entry& entry, std::span<const float> logits) {
@@ -329,6 +413,7 @@ void EngineCore::Finish(Entry& entry, Ending ending) {
                  .n_generated = sequence.n_generated(),
                  .queue_s = started_s - entry.submitted_s,
                  .prefill_s = first_token_s - started_s,
+                 .encode_s = entry.encode_s,
                  .decode_s = now_s - first_token_s};
   if (prefix_cache_) {
     prefix_cache_->Leave(true, &sequence);

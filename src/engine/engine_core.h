@@ -12,6 +12,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/media_encoder.h"
 #include "engine/prefix_cache.h"
 #include "engine/request.h"
 #include "engine/scheduler.h"
@@ -68,6 +69,9 @@ class EngineCore {
     bool is_finished;
     int n_cached = 0;
     int n_preempted = 0;
+    double encode_s = 0;
+    std::vector<SoftTokens> soft =
+        {};  ///< of the request's media, from their first row to the last
   };
   struct Ending {
     FinishReason reason;
@@ -88,11 +92,15 @@ class EngineCore {
   StepPlan Plan();
   void Preempt(Entry& entry);
   void Admit(int n_before, const StepPlan& plan, std::vector<PrefixMatch>& matches);
-  void Report(const StepPlan& plan, int n_rows, int n_drawn, double run_s);
+  void Report(const StepPlan& plan, StepReport report);
+  void EncodeMedia(StepPlan* plan, StepReport* report);
+  void RunPlan(const StepPlan& plan, StepReport* report);
   Batch MakeBatch(const StepPlan& plan);
+  static void AppendRow(const Entry& entry, Row row, Batch* batch);
   void Finish(Entry& entry, Ending ending);
   void Tell(Entry& entry, std::vector<TextPiece>& pieces);
   void DrawToken(Entry& entry, std::span<const float> logits);
+  static void ForgetPassedMedia(Entry& entry);
   int Distribute(const StepPlan& plan, const Result<std::span<const float>>& logits);
   void RemoveFinished();
 
@@ -104,6 +112,7 @@ class EngineCore {
   BlockPool sliding_pool_;
   BlockPool full_pool_;
   std::optional<PrefixCache> prefix_cache_;
+  MediaEncoder media_encoder_;
   std::vector<std::unique_ptr<Entry>> entries_;  ///< oldest first; the first n_running_ hold blocks
   int n_running_ = 0;
   std::vector<Event> events_;

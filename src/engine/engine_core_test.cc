@@ -13,11 +13,14 @@
 namespace facet {
 namespace {
 
+using testing::AddRandomMedia;
 using testing::HashLogits;
 using testing::Info;
 using testing::kVocab;
 using testing::Machine;
+using testing::MakeItem;
 using testing::MakeRequest;
+using testing::MediaInfo;
 using testing::Options;
 using testing::RandomRequest;
 using testing::Reply;
@@ -267,7 +270,7 @@ void PlayRandomLoad(unsigned seed, int64_t& n_preempted) {
   options.max_rows = 1 + below(90);
   options.max_rows_beside = 1 + below(40);
   options.max_sequences = 1 + below(8);
-  RunnerInfo info = Info(300, 6 + below(12));
+  RunnerInfo info = MediaInfo(300, 6 + below(12));
   info.sliding_window = below(3) == 0 ? 0 : 1 + below(100);
   info.n_sliding_blocks = 4 + below(10);
   Machine machine(HashLogits, info, options);
@@ -278,6 +281,9 @@ void PlayRandomLoad(unsigned seed, int64_t& n_preempted) {
     ASSERT_LT(step, 100000) << "no end";
     if (next_id <= 15 && below(3) == 0) {
       Request request = RandomRequest(next_id, random, machine.core.info().n_context);
+      if (below(2) == 0) {
+        AddRandomMedia(machine.core.info(), random, &request);
+      }
       machine.Add(request);
       requests.emplace(next_id++, std::move(request));
     }
@@ -307,6 +313,72 @@ void PlayRandomLoad(unsigned seed, int64_t& n_preempted) {
     const size_t n_common = std::min(solo.text.size(), reply.text.size());
     EXPECT_EQ(reply.text.substr(0, n_common), solo.text.substr(0, n_common));
   }
+}
+
+Request MediaRequest(uint64_t id) {
+  Request request = MakeRequest(id, 400, 20);
+  request.media = {{10, MakeItem(1, 100)},
+                   {110, MakeItem(2, 30)},
+                   {150, MakeItem(3, 200, MediaKind::kAudio)},
+                   {390, MakeItem(4, 9)}};
+  return request;
+}
+
+TEST(EngineCore, MediaAreEncodedWhenTheirRowsAreDueAndOnce) {
+  Machine machine(HashLogits, MediaInfo());
+  std::vector<std::string> chunks;
+  machine.runner.before_run = [&](const Batch& batch) {
+    chunks.push_back(std::to_string(batch.rows.size()) + " rows, " +
+                     std::to_string(batch.soft.size()) + " soft");
+    return Status();
+  };
+  machine.Add(MediaRequest(1));
+  machine.StepUntilIdle();
+  // At most 64 rows a step. Pictures are taken whole, sound is cut.
+  ASSERT_GE(chunks.size(), 8U);
+  chunks.resize(8);
+  EXPECT_EQ(chunks,
+            (std::vector<std::string>{"10 rows, 0 soft", "100 rows, 100 soft", "64 rows, 54 soft",
+                                      "64 rows, 64 soft", "64 rows, 64 soft", "64 rows, 48 soft",
+                                      "34 rows, 9 soft", "1 rows, 0 soft"}));
+  ASSERT_EQ(machine.runner.encoded().size(), 3U);
+  EXPECT_EQ(machine.runner.encoded()[1].size(), 2U) << "what is due together is encoded together";
+  EXPECT_EQ(machine.replies[1], Solo(MediaRequest(1)));
+  machine.Add(MediaRequest(2));
+  machine.StepUntilIdle();
+  EXPECT_EQ(machine.runner.encoded().size(), 3U) << "remembered";
+  Request other = MediaRequest(3);
+  other.media[3].item = MakeItem(5, 9);
+  Request same_but_media = other;
+  same_but_media.media = MediaRequest(3).media;
+  EXPECT_NE(Solo(other).tokens, Solo(same_but_media).tokens) << "the test sees pictures";
+}
+
+TEST(EngineCore, AnItemThatCannotBeEncodedEndsItsRequestAlone) {
+  Machine machine(HashLogits, MediaInfo());
+  const MediaItemPtr bad = MakeItem(9, 12);
+  machine.runner.before_encode = [&](std::span<const MediaItem* const> items) -> Status {
+    for (const MediaItem* item : items) {
+      if (item == bad.get()) {
+        return Refuse("picture", "too wide", "narrower");
+      }
+    }
+    return {};
+  };
+  Request spoiled = MakeRequest(1, 40, 5);
+  spoiled.media = {{3, bad}};
+  Request fine = MakeRequest(2, 40, 5);
+  fine.media = {{3, MakeItem(1, 12)}};
+  machine.Add(spoiled);
+  machine.StepUntilIdle();
+  EXPECT_EQ(machine.replies[1].finished->reason, FinishReason::kError);
+  EXPECT_EQ(machine.replies[1].finished->error, "picture: too wide, wanted narrower");
+  spoiled.id = 3;
+  machine.Add(spoiled);
+  machine.Add(fine);
+  machine.StepUntilIdle();
+  EXPECT_EQ(machine.replies[3].finished->reason, FinishReason::kError);
+  EXPECT_EQ(machine.replies[2], Solo(fine));
 }
 
 TEST(EngineCore, RandomLoadsEqualTheirSoloRuns) {

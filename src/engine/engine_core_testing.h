@@ -14,6 +14,7 @@
 
 #include "engine/engine_core.h"
 #include "engine/fake_runner.h"
+#include "engine/request_check.h"
 
 namespace facet::testing {
 
@@ -25,6 +26,25 @@ inline RunnerInfo Info(int n_context = 2000, int n_blocks = 200) {
           .sliding_window = 48,
           .n_sliding_blocks = n_blocks,
           .n_full_blocks = n_blocks};
+}
+
+/// Of a model that sees and hears.
+inline RunnerInfo MediaInfo(int n_context = 2000, int n_blocks = 200) {
+  RunnerInfo info = Info(n_context, n_blocks);
+  info.n_embd = 1;
+  info.media.sees = true;
+  info.media.hears = true;
+  return info;
+}
+
+/// An item that FakeRunner encodes; `content` tells it from others.
+inline MediaItemPtr MakeItem(int content, int n_tokens, MediaKind kind = MediaKind::kImage) {
+  MediaItem item;
+  item.kind = kind;
+  item.n_tokens = n_tokens;
+  item.width = content;
+  item.hash = HashOf(item);
+  return std::make_shared<const MediaItem>(std::move(item));
 }
 
 /// Tokens 0-25 are letters, the others add nothing.
@@ -122,7 +142,7 @@ inline Request MakeRequest(uint64_t id, int n_prompt, int max_tokens) {
 }
 
 inline Reply Solo(const Request& request) {
-  Machine machine(HashLogits);
+  Machine machine(HashLogits, MediaInfo());
   machine.Add(request);
   machine.StepUntilIdle();
   return machine.replies[request.id];
@@ -151,6 +171,24 @@ inline Request RandomRequest(uint64_t id, std::mt19937& random, int n_context) {
     request.suppressed_tokens = {below(kVocab)};
   }
   return request;
+}
+
+/// Puts pictures and sound into the prompt, few enough that requests share them; what `info` does
+/// not hold is left out.
+inline void AddRandomMedia(const RunnerInfo& info, std::mt19937& random, Request* request) {
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  for (int begin = below(20); begin < static_cast<int>(request->prompt.size());) {
+    const int content = 1 + below(6);
+    request->media.push_back(
+        {begin,
+         MakeItem(content, content * 9, content % 3 == 0 ? MediaKind::kAudio : MediaKind::kImage)});
+    if (CheckRequest(*request, info).ok()) {
+      begin = request->media.back().end();
+    } else {
+      request->media.pop_back();
+    }
+    begin += below(40);
+  }
 }
 
 }  // namespace facet::testing

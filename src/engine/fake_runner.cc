@@ -23,6 +23,9 @@ FakeRunner::FakeRunner(const RunnerInfo& info, Script script)
 }
 
 Result<std::vector<float>> FakeRunner::Encode(std::span<const MediaItem* const> items) {
+  if (before_encode) {
+    FACET_RETURN_IF_ERROR(before_encode(items));
+  }
   std::vector<float> soft;
   std::vector<std::string>& hashes = encoded_.emplace_back();
   for (const MediaItem* item : items) {

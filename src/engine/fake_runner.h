@@ -37,6 +37,9 @@ class FakeRunner : public Runner {
   /// Called before each batch; an Error makes Run return it.
   std::function<Status(const Batch& batch)> before_run;
 
+  /// Called before items are encoded; an Error makes Encode return it.
+  std::function<Status(std::span<const MediaItem* const> items)> before_encode;
+
   /// What was wrong with batches so far; tests want it empty.
   [[nodiscard]] const std::vector<std::string>& faults() const { return faults_; }
 

@@ -20,8 +20,14 @@ PrefixMatch PrefixCache::Match(const Sequence& sequence) const {
   if (!request.reuses_prefix) {
     return {};
   }
-  return tree_.Match(request.cache_salt, sequence.units(),
-                     static_cast<int>(sequence.units().size()) - 1);
+  const auto match = [&](int n_most) {
+    return tree_.Match(request.cache_salt, sequence.units(), n_most);
+  };
+  PrefixMatch found = match(OutsideSpans(sequence.spans(), sequence.state().n_tokens - 1));
+  while (OutsideSpans(sequence.spans(), found.n_positions) < found.n_positions) {
+    found = match(OutsideSpans(sequence.spans(), found.n_positions));
+  }
+  return found;
 }
 
 void PrefixCache::Resume(std::span<Newcomer> newcomers) {

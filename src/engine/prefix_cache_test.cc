@@ -13,11 +13,14 @@
 namespace facet {
 namespace {
 
+using testing::AddRandomMedia;
 using testing::HashLogits;
 using testing::Info;
 using testing::kVocab;
 using testing::Machine;
+using testing::MakeItem;
 using testing::MakeRequest;
+using testing::MediaInfo;
 using testing::RandomRequest;
 using testing::Reply;
 using testing::Solo;
@@ -97,6 +100,32 @@ TEST(PrefixCache, AnEditedAnswerCostsNoMoreThanItself) {
   EXPECT_EQ(machine.replies[2], Solo(edited));
 }
 
+TEST(PrefixCache, APictureIsFoundByItsContentAndNeverCut) {
+  Machine machine(HashLogits, MediaInfo(), Options());
+  const auto cached = [&](uint64_t id, std::vector<PlacedMedia> media) {
+    Request request = MakeRequest(1, 300, 5);
+    request.id = id;
+    request.media = std::move(media);
+    machine.Add(request);
+    while (machine.core.has_work()) {
+      machine.Step();
+    }
+    EXPECT_EQ(machine.replies[id], Solo(request)) << id;
+    return machine.replies[id].finished->stats.n_cached;
+  };
+  const MediaItemPtr picture = MakeItem(1, 100);
+  EXPECT_EQ(cached(1, {{70, picture}}), 0);
+  EXPECT_EQ(cached(2, {{70, picture}}), 299);
+  EXPECT_EQ(cached(3, {{70, MakeItem(1, 100)}}), 299) << "an equal one";
+  EXPECT_EQ(cached(4, {{70, MakeItem(2, 100)}}), 70) << "up to another";
+  EXPECT_EQ(cached(5, {}), 70) << "text is no picture";
+  EXPECT_EQ(cached(6, {{70, picture}, {200, MakeItem(2, 100)}}), 200) << "past the first";
+  EXPECT_EQ(cached(7, {{70, picture}, {200, MakeItem(2, 100)}}), 200)
+      << "one token is left to be computed, and its picture with it";
+  EXPECT_EQ(cached(8, {{70, MakeItem(1, 100, MediaKind::kAudio)}}), 70);
+  machine.ExpectClean();
+}
+
 TEST(PrefixCache, SaltsKeepTenantsApartAndRequestsMayStayOut) {
   Machine machine(HashLogits, Info(), Options());
   const auto cached = [&](uint64_t id, const std::string& salt, bool reuses) {
@@ -165,7 +194,7 @@ class RandomConversations {
     options_.max_rows = 1 + Below(90);
     options_.max_rows_beside = 1 + Below(40);
     options_.max_sequences = 1 + Below(8);
-    info_ = Info(300, 6 + Below(30));
+    info_ = MediaInfo(300, 6 + Below(30));
     info_.sliding_window = Below(3) == 0 ? 0 : 1 + Below(100);
     info_.n_sliding_blocks = 4 + Below(20);
     machine_ = std::make_unique<Machine>(HashLogits, info_, options_);
@@ -220,6 +249,10 @@ class RandomConversations {
     const uint64_t id = requests_.size() + 1;
     const auto n_most = static_cast<size_t>(machine_->core.info().n_context - 1);
     Request request = RandomRequest(id, random_, machine_->core.info().n_context);
+    const RunnerInfo& info = machine_->core.info();
+    if (Below(3) == 0) {
+      AddRandomMedia(info, random_, &request);
+    }
     if (!requests_.empty() && Below(4) != 0) {
       // Goes on from an earlier one, or from somewhere inside it.
       const uint64_t from = 1 + static_cast<uint64_t>(Below(static_cast<int>(requests_.size())));
@@ -230,6 +263,10 @@ class RandomConversations {
       }
       prompt.resize(std::min(prompt.size(), n_most));
       request.prompt = std::move(prompt);
+      request.media = requests_.at(from).media;
+      while (!CheckRequest(request, info).ok()) {  // what the end of the prompt cuts off
+        request.media.pop_back();
+      }
     }
     request.cache_salt = Below(8) == 0 ? "other" : "";
     request.reuses_prefix = Below(8) != 0;

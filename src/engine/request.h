@@ -84,6 +84,7 @@ struct RequestStats {
   int n_generated = 0;           ///< tokens drawn, the end token included
   double queue_s = 0;            ///< from submission to the first step
   double prefill_s = 0;          ///< from then to the first token
+  double encode_s = 0;           ///< of prefill_s, in the encoders of its media
   double decode_s = 0;           ///< from the first token to the end
 };
 

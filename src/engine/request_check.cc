@@ -8,6 +8,9 @@
 #include <cmath>
 #include <span>
 
+#include "base/check.h"
+#include "kv/plan.h"
+
 namespace facet {
 
 namespace {
@@ -88,9 +91,47 @@ Status CheckThought(const ThoughtLimit& thought, int n_vocab) {
                                            "at least 0, or -1 for no limit");
 }
 
+/// Whether the model takes the item, and its place is one of the prompt's.
+Status CheckItem(const std::string& where, const PlacedMedia& placed, int least_begin,
+                 const Request& request, const RunnerInfo& info) {
+  const bool is_sound = placed.item->kind == MediaKind::kAudio;
+  if (!(is_sound ? info.media.hears : info.media.sees)) {
+    return Refuse(where, is_sound ? "sound" : "a picture", "what the model has an encoder for");
+  }
+  const auto n_prompt = static_cast<int>(request.prompt.size());
+  const int n_tokens = placed.item->n_tokens;
+  if (n_tokens < 1 || placed.begin < least_begin || placed.begin > n_prompt - n_tokens) {
+    return Refuse(where, fmt::format("{} tokens at {}", n_tokens, placed.begin),
+                  fmt::format("positions from {} to {}", least_begin, n_prompt));
+  }
+  // A picture is computed in one step, beside what its first row sees.
+  const int n_passed = FirstVisible(placed.begin, info.sliding_window) / kBlockPositions;
+  if (!is_sound && info.sliding_window > 0 &&
+      BlocksFor(placed.end()) - n_passed > info.n_sliding_blocks) {
+    return Refuse(where, fmt::format("a picture of {} tokens", n_tokens),
+                  fmt::format("one that {} blocks of {} positions hold with the window before it",
+                              info.n_sliding_blocks, kBlockPositions));
+  }
+  return {};
+}
+
+Status CheckMedia(const Request& request, const RunnerInfo& info) {
+  int least_begin = 0;
+  for (size_t n = 0; n < request.media.size(); ++n) {
+    const PlacedMedia& placed = request.media[n];
+    FACET_CHECK(placed.item != nullptr);
+    FACET_RETURN_IF_ERROR(
+        CheckItem(fmt::format("media[{}]", n), placed, least_begin, request, info));
+    least_begin = placed.end();
+  }
+  return {};
+}
+
 }  // namespace
 
-Status CheckRequest(const Request& request, int n_vocab, int n_context) {
+Status CheckRequest(const Request& request, const RunnerInfo& info) {
+  const int n_vocab = info.n_vocab;
+  const int n_context = info.n_context;
   if (request.prompt.empty()) {
     return Refuse("prompt", "no tokens", "at least 1");
   }
@@ -102,6 +143,7 @@ Status CheckRequest(const Request& request, int n_vocab, int n_context) {
         fmt::format("at most {} (a context of {} with room for a reply)", n_most, n_context));
   }
   FACET_RETURN_IF_ERROR(CheckTokens("prompt", request.prompt, n_vocab));
+  FACET_RETURN_IF_ERROR(CheckMedia(request, info));
   if (request.max_tokens < -1 || request.max_tokens == 0) {
     return Refuse("max_tokens", fmt::format("{}", request.max_tokens),
                   "at least 1, or -1 for no limit");

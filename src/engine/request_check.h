@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "engine/request.h"
+#include "model/runner.h"
 
 namespace facet {
 
@@ -12,8 +13,8 @@ inline constexpr size_t kMaxStopTexts = 64;
 inline constexpr size_t kMaxStopBytes = 4096;
 inline constexpr size_t kMaxSaltBytes = 512;
 
-/// `n_context`: most positions of one sequence, prompt and reply together. The Error names the
+/// `info.n_context`: most positions of one sequence, prompt and reply together. The Error names the
 /// field, what it holds and what it may hold.
-Status CheckRequest(const Request& request, int n_vocab, int n_context);
+Status CheckRequest(const Request& request, const RunnerInfo& info);
 
 }  // namespace facet

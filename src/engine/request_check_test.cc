@@ -6,6 +6,8 @@
 #include <cmath>
 #include <functional>
 
+#include "engine/engine_core_testing.h"
+
 namespace facet {
 namespace {
 
@@ -16,7 +18,7 @@ std::string Check(const std::function<void(Request&)>& change) {
   request.stop = {"\n"};
   request.end_tokens = {0};
   change(request);
-  const Status status = CheckRequest(request, 100, 8);
+  const Status status = CheckRequest(request, {.n_vocab = 100, .n_context = 8});
   return status.ok() ? "" : status.error().Message();
 }
 
@@ -105,12 +107,45 @@ TEST(FinishReason, Names) {
   EXPECT_EQ(NameOf(FinishReason::kError), "error");
 }
 
+TEST(CheckRequest, MediaMustFitTheModelAndThePrompt) {
+  RunnerInfo info = testing::MediaInfo(500, 3);
+  info.sliding_window = 48;
+  const auto message = [&info](const std::vector<PlacedMedia>& media) {
+    Request request;
+    request.prompt.assign(200, 1);
+    request.media = media;
+    const Status status = CheckRequest(request, info);
+    return status.ok() ? std::string("fine") : status.error().Message();
+  };
+  const auto picture = [](int n_tokens) { return testing::MakeItem(1, n_tokens); };
+  const auto sound = [](int n_tokens) { return testing::MakeItem(1, n_tokens, MediaKind::kAudio); };
+  EXPECT_EQ(message({{0, picture(96)}, {96, sound(100)}, {196, picture(4)}}), "fine");
+  EXPECT_EQ(message({{0, picture(97)}}),
+            "media[0]: a picture of 97 tokens, wanted one that 3 blocks of 32 positions hold with "
+            "the window before it");
+  EXPECT_EQ(message({{64, picture(64)}}),
+            "media[0]: a picture of 64 tokens, wanted one that 3 blocks of 32 positions hold with "
+            "the window before it");
+  EXPECT_EQ(message({{0, sound(200)}}), "fine") << "sound is cut where need be";
+  EXPECT_EQ(message({{0, sound(201)}}),
+            "media[0]: 201 tokens at 0, wanted positions from 0 to 200");
+  EXPECT_EQ(message({{0, sound(10)}, {9, sound(10)}}),
+            "media[1]: 10 tokens at 9, wanted positions from 10 to 200");
+  EXPECT_EQ(message({{-1, sound(10)}}),
+            "media[0]: 10 tokens at -1, wanted positions from 0 to 200");
+  info.media.sees = false;
+  EXPECT_EQ(message({{0, picture(4)}}),
+            "media[0]: a picture, wanted what the model has an encoder for");
+  info.media.hears = false;
+  EXPECT_EQ(message({{0, sound(4)}}), "media[0]: sound, wanted what the model has an encoder for");
+}
+
 TEST(CheckRequest, ThoughtsLogprobsAndSalts) {
   const auto message = [](const std::function<void(Request&)>& change) {
     Request request;
     request.prompt = {1};
     change(request);
-    const Status status = CheckRequest(request, 10, 100);
+    const Status status = CheckRequest(request, {.n_vocab = 10, .n_context = 100});
     return status.ok() ? std::string("fine") : status.error().Message();
   };
   EXPECT_EQ(message([](Request& r) { r.thought = {3, 4, true, 0}; }), "fine");

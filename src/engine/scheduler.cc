@@ -49,7 +49,7 @@ class Planner {
   [[nodiscard]] BlockCounts OneRow(const SequenceState& sequence) const;
   [[nodiscard]] BlockCounts Steady(const SequenceState& sequence) const;
   [[nodiscard]] int RowsThatFit(const SequenceState& sequence, const BlockCounts& blocks) const;
-  [[nodiscard]] int Want(const SequenceState& sequence) const;
+  [[nodiscard]] int Want(const SequenceState& sequence, int n_least) const;
   void PlanRunning(int index);
   void PreemptYoungest();
   void Admit();
@@ -62,6 +62,26 @@ class Planner {
   BlockCounts set_aside_;  ///< for one row of each running sequence that has not been planned yet
   int n_prefill_left_ = 0;
 };
+
+/// Where the span that begins at `n_positions` ends; without one, the next position.
+int NextBorder(std::span<const RowSpan> spans, int n_positions) {
+  const auto next =
+      std::partition_point(spans.begin(), spans.end(),
+                           [n_positions](const RowSpan& span) { return span.begin < n_positions; });
+  return next != spans.end() && next->begin == n_positions ? next->end : n_positions + 1;
+}
+
+/// The least rows that `sequence` can go on with.
+int LeastRows(const SequenceState& sequence) {
+  return NextBorder(sequence.spans, sequence.n_computed) - sequence.n_computed;
+}
+
+/// At most `n_rows` rows, such that no span is cut.
+int WholeRows(const SequenceState& sequence, int n_rows) {
+  return n_rows <= 0
+             ? n_rows
+             : OutsideSpans(sequence.spans, sequence.n_computed + n_rows) - sequence.n_computed;
+}
 
 bool IsOneRow(const SequenceState& sequence) {
   return sequence.n_tokens - sequence.n_computed == 1;
@@ -116,9 +136,13 @@ int Planner::RowsThatFit(const SequenceState& sequence, const BlockCounts& block
   return static_cast<int>(std::min(n_rows, int64_t{std::numeric_limits<int>::max()}));
 }
 
-int Planner::Want(const SequenceState& sequence) const {
-  return IsOneRow(sequence) ? 1
-                            : std::min(sequence.n_tokens - sequence.n_computed, n_prefill_left_);
+/// All that there is within the rows left for prefill; 0 when none are.
+int Planner::Want(const SequenceState& sequence, int n_least) const {
+  const int n_left = sequence.n_tokens - sequence.n_computed;
+  if (n_prefill_left_ <= 0) {
+    return 0;
+  }
+  return std::max(n_least, WholeRows(sequence, std::min(n_left, n_prefill_left_)));
 }
 
 /// `held`: what the sequence has of the blocks already.
@@ -139,23 +163,27 @@ void Planner::PreemptYoungest() {
   set_aside_ -= OneRow(At(plan_.n_running));
 }
 
-/// All that is wanted and fits beside a row of each younger sequence; else what fits at all; else
-/// the youngest goes.
+/// All that is wanted and fits beside a row of each younger sequence; else the least that fits at
+/// all; else the youngest goes.
 void Planner::PlanRunning(int index) {
   const SequenceState& sequence = At(index);
   set_aside_ -= OneRow(sequence);
-  const int n_wanted = Want(sequence);
+  const int n_least = LeastRows(sequence);
+  const int n_wanted = IsOneRow(sequence) ? 1 : Want(sequence, n_least);
   if (n_wanted <= 0) {
     return;
   }
   const BlockCounts held = Held(sequence, 0);
-  int n_rows = std::min(n_wanted, RowsThatFit(sequence, held + free_ - set_aside_));
+  const auto fitting = [&](int n_most, const BlockCounts& blocks) {
+    return WholeRows(sequence, std::min(n_most, RowsThatFit(sequence, blocks)));
+  };
+  int n_rows = fitting(n_wanted, held + free_ - set_aside_);
   if (n_rows < 1) {
-    n_rows = std::min(1, RowsThatFit(sequence, held + free_));
+    n_rows = fitting(n_least, held + free_);
   }
   while (n_rows < 1 && plan_.n_running > index + 1) {
     PreemptYoungest();
-    n_rows = std::min(1, RowsThatFit(sequence, held + free_));
+    n_rows = fitting(n_least, held + free_);
   }
   if (n_rows >= 1) {
     Take(index, n_rows, held);
@@ -176,8 +204,8 @@ void Planner::Admit() {
     const SequenceState& sequence = At(index);
     const bool fits = Steady(sequence).FitsIn(room) || index == 0;
     // A newcomer's only row counts as prefill here, since no row was kept for it.
-    const int n_wanted = std::min(sequence.n_tokens - sequence.n_computed, n_prefill_left_);
-    const int n_rows = std::min(n_wanted, RowsThatFit(sequence, free_));
+    const int n_wanted = Want(sequence, LeastRows(sequence));
+    const int n_rows = WholeRows(sequence, std::min(n_wanted, RowsThatFit(sequence, free_)));
     if (!fits || n_rows < 1) {
       return;
     }
@@ -200,6 +228,13 @@ StepPlan Planner::Plan() && {
 }
 
 }  // namespace
+
+int OutsideSpans(std::span<const RowSpan> spans, int n_positions) {
+  const auto next =
+      std::partition_point(spans.begin(), spans.end(),
+                           [n_positions](const RowSpan& span) { return span.end <= n_positions; });
+  return next != spans.end() && next->begin < n_positions ? next->begin : n_positions;
+}
 
 int LargestContext(const SchedulerLimits& limits, int n_context) {
   int n_blocks = limits.n_full_blocks;

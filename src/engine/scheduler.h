@@ -13,13 +13,23 @@
 namespace facet {
 
 struct SchedulerLimits {
-  int max_rows = 0;         ///< of a step, at least max_sequences
+  /// Of a step, at least max_sequences. A span that begins within it is computed whole.
+  int max_rows = 0;
   int max_rows_beside = 0;  ///< prefill rows of a step in which others generate; at least 1
   int max_sequences = 0;
   int window = 0;  ///< of the sliding layers; 0: there are none
   int n_sliding_blocks = 0;
   int n_full_blocks = 0;
 };
+
+/// Positions [begin, end) that see one another: they are computed in one step.
+struct RowSpan {
+  int begin = 0;
+  int end = 0;
+};
+
+/// The last of the positions up to `n_positions` that lies inside of no span.
+int OutsideSpans(std::span<const RowSpan> spans, int n_positions);
 
 /// A sequence as the scheduler sees it.
 struct SequenceState {
@@ -28,6 +38,8 @@ struct SequenceState {
   /// blocks of the prefix tree, which count as its own from then on.
   int n_computed = 0;
   int n_most = 0;  ///< n_tokens will never be more
+  /// Ascending; n_computed is inside of none. Each fits into the pools when the sequence is alone.
+  std::span<const RowSpan> spans = {};
 };
 
 struct StepPlan {

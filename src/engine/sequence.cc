@@ -2,12 +2,26 @@
 #include "engine/sequence.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "base/check.h"
+#include "base/random.h"
 #include "kv/plan.h"
 
 namespace facet {
+
+namespace {
+
+/// Of position `offset` of an item: negative, and the same for the same content alone.
+PrefixUnit UnitOf(const MediaItem& item, int offset) {
+  constexpr size_t kDigits = 16;
+  const uint64_t content = std::stoull(item.hash.substr(0, kDigits), nullptr, 16);
+  const uint64_t bits = RandomBits(content, static_cast<uint64_t>(offset));
+  return -1 - static_cast<PrefixUnit>(bits >> 1U);
+}
+
+}  // namespace
 
 Sequence::Sequence(Request request, const SequenceLimits& limits, BlockPool* sliding,
                    BlockPool* full)
@@ -19,7 +33,16 @@ Sequence::Sequence(Request request, const SequenceLimits& limits, BlockPool* sli
       full_(full),
       sampler_(request_.sampling, request_.suppressed_tokens, request_.prompt),
       stop_matcher_(request_.stop),
-      is_thinking_(request_.thought.starts_open) {}
+      is_thinking_(request_.thought.starts_open) {
+  for (const PlacedMedia& placed : request_.media) {
+    for (int offset = 0; offset < placed.item->n_tokens; ++offset) {
+      units_[static_cast<size_t>(placed.begin + offset)] = UnitOf(*placed.item, offset);
+    }
+    if (placed.item->kind != MediaKind::kAudio) {
+      spans_.push_back({placed.begin, placed.end()});
+    }
+  }
+}
 
 std::span<const int32_t> Sequence::reply() const {
   return std::span(tokens_).subspan(request_.prompt.size());
@@ -30,7 +53,8 @@ SequenceState Sequence::state() const {
   return {.n_tokens = static_cast<int>(tokens_.size()),
           .n_computed = n_computed_,
           .n_most = n_reply_most < limits_.n_context - n_prompt() ? n_prompt() + n_reply_most
-                                                                  : limits_.n_context};
+                                                                  : limits_.n_context,
+          .spans = spans_};
 }
 
 void Sequence::Reserve(int n_rows) {

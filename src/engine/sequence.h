@@ -43,6 +43,8 @@ class Sequence {
   [[nodiscard]] int n_prompt() const { return static_cast<int>(request_.prompt.size()); }
   [[nodiscard]] int n_generated() const { return static_cast<int>(tokens_.size()) - n_prompt(); }
   [[nodiscard]] SequenceState state() const;
+  /// The pictures among the prompt's media.
+  [[nodiscard]] std::span<const RowSpan> spans() const { return spans_; }
   [[nodiscard]] const Request& request() const { return request_; }
   [[nodiscard]] int n_thought() const { return n_thought_; }
   [[nodiscard]] bool thought_was_cut() const { return thought_was_cut_; }
@@ -83,6 +85,7 @@ class Sequence {
   Request request_;
   std::vector<int32_t> tokens_;    ///< prompt and reply
   std::vector<PrefixUnit> units_;  ///< of tokens_
+  std::vector<RowSpan> spans_;
   SequenceLimits limits_;
   int n_computed_ = 0;  ///< positions with K/V
   BlockTable sliding_;

@@ -27,7 +27,7 @@ struct MediaTraits {
 };
 
 inline constexpr int kVideoFrameTokens = 70;  ///< most soft tokens of a video frame
-inline constexpr int kMostItemTokens = 1120;  ///< of any image; sound has at most 750 a window
+inline constexpr int kMostItemTokens = 1120;  ///< of a picture
 
 /// One picture, frame or stretch of sound. Immutable once made.
 struct MediaItem {

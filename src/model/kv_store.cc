@@ -21,7 +21,8 @@ Result<KvPoolPlan> PlanKv(const Config& config, const RunnerOptions& options) {
   KvPoolInput input;
   input.n_context = n_context;
   input.n_sequences = options.n_sequences;
-  input.max_rows = options.max_rows;
+  // A step takes the last of its pictures whole.
+  input.max_rows = options.max_rows + (options.media == nullptr ? 0 : kMostItemTokens);
   input.cache_bytes = options.cache_bytes;
   input.window = config.has_sliding_layers() ? config.sliding_window : 0;
   for (int l = 0; l < config.n_layers; ++l) {
