@@ -22,7 +22,7 @@ MAY_INCLUDE = {
     "kv": ["base"],
     "compute": ["base", "quant/codec.h"],
     "media": ["base"],
-    "helper": ["base", "media/helper_protocol.h"],
+    "helper": ["base", "media/helper_protocol.h", "media/image.h", "media/video.h"],
     "text": ["base", "format"],
     "model": ["base", "format", "quant", "media", "kv", "compute"],
     "convert": ["base", "format", "quant", "text", "model/config.h", "model/checkpoint.h", "model/weights.h",
@@ -69,7 +69,7 @@ optional ostream queue random ratio regex scoped_allocator semaphore set shared_
 stdexcept stop_token streambuf string string_view system_error thread tuple type_traits typeindex typeinfo unordered_map
 unordered_set utility valarray variant vector version
 """.split())
-SYSTEM_HEADERS = re.compile(r"(sys|linux|netinet|arpa)/\w+\.h|(unistd|fcntl|termios|poll|sched|signal|pthread|dirent"
+SYSTEM_HEADERS = re.compile(r"(sys|linux|netinet|arpa)/\w+\.h|(unistd|fcntl|termios|poll|sched|signal|spawn|pthread|dirent"
                             r"|immintrin|cpuid|arm_neon|dlfcn|fenv|pwd)\.h")
 
 MAX_FUNCTION_LINES = 100
@@ -144,6 +144,7 @@ TESTED_ELSEWHERE = {
     "src/app/option_table_batch.cc": "src/app/option_table_test.cc",
     "src/app/option_table_bench.cc": "src/app/option_table_test.cc",
     "src/app/option_table_files.cc": "src/app/option_table_test.cc",
+    "src/app/option_table_media.cc": "src/app/option_table_test.cc",
     "src/app/option_table_serve.cc": "src/app/option_table_test.cc",
     "src/app/commands.cc": "tests/cli/cli_test.cc, the program itself",
     "src/app/measured_text.cc": "tests/cli, through facet perplexity and facet imatrix",
