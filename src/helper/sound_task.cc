@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "helper/sound_task.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <string>
 
 #include "helper/answer.h"
 #include "helper/media_file.h"
@@ -54,9 +55,7 @@ class SampleAnswer {
     }
     n_samples_ += frame.nb_samples;
     if (static_cast<double>(n_samples_) > std::floor(job_.max_seconds * rate_)) {
-      return Refuse("",
-                    "more than " + std::to_string(std::lround(job_.max_seconds)) + " s of sound",
-                    "a shorter clip");
+      return Refuse("", fmt::format("more than {} s of sound", job_.max_seconds), "a shorter clip");
     }
     FACET_RETURN_IF_ERROR(AppendMean(frame, waiting_));
     if (waiting_.size() >= kMostChunkSamples) {

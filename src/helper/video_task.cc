@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "helper/video_task.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -40,6 +41,11 @@ struct VideoFacts {
   double seconds_per_unit = 0;
 };
 
+Error TooManyBytes(const HelperJob& job) {
+  return Refuse("", fmt::format("frames of more than {} bytes", job.max_bytes),
+                "fewer frames, or smaller ones");
+}
+
 Result<Track> OpenTrack(std::span<const std::byte> bytes, const HelperJob& job) {
   FACET_ASSIGN(auto file, MediaFile::Open(bytes, job.container));
   const AVStream* stream = file->BestVideo();
@@ -50,9 +56,8 @@ Result<Track> OpenTrack(std::span<const std::byte> bytes, const HelperJob& job) 
   const int64_t width = stream->codecpar->width;
   const int64_t height = stream->codecpar->height;
   if (width * height > job.max_pixels) {
-    return Refuse("",
-                  "frames of " + std::to_string(width) + " x " + std::to_string(height) + " pixels",
-                  "at most " + std::to_string(job.max_pixels) + " pixels");
+    return Refuse("", fmt::format("frames of {} x {} pixels", width, height),
+                  fmt::format("at most {} pixels", job.max_pixels));
   }
   FACET_ASSIGN(Decoder decoder, Decoder::Open(*stream, job.max_pixels));
   file->Select(*stream);
@@ -86,8 +91,7 @@ class FrameAnswer {
     FACET_ASSIGN(const Image image, converter_.Convert(frame));
     n_bytes_left_ -= static_cast<int64_t>(image.rgb.size());
     if (n_bytes_left_ < 0) {
-      return Refuse("", "frames of more than " + std::to_string(job_.max_bytes) + " bytes",
-                    "fewer frames, or smaller ones");
+      return TooManyBytes(job_);
     }
     Answer(FrameMessage({.index = index,
                          .seconds = std::max(0.0, seconds),
@@ -167,8 +171,7 @@ Result<std::optional<std::vector<FramePtr>>> TakeIndexed(std::span<const std::by
     }
     n_bytes_left -= int64_t{3} * frames.back()->width * frames.back()->height;
     if (n_bytes_left < 0) {
-      return Refuse("", "frames of more than " + std::to_string(job.max_bytes) + " bytes",
-                    "fewer frames, or smaller ones");
+      return TooManyBytes(job);
     }
   }
   return std::optional(std::move(frames));
@@ -214,8 +217,7 @@ Result<int64_t> CountFrames(Track& track) {
   int64_t n_frames = 0;
   FACET_RETURN_IF_ERROR(DecodeAll(track, [&](const AVFrame&) -> Status {
     if (++n_frames > kMostFramesInFile) {
-      return Refuse("", "more than " + std::to_string(kMostFramesInFile) + " frames",
-                    "a shorter video");
+      return Refuse("", fmt::format("more than {} frames", kMostFramesInFile), "a shorter video");
     }
     return {};
   }));

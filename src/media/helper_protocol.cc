@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string_view>
 #include <utility>
@@ -25,16 +26,25 @@ Error Malformed(std::string found, std::string wanted) {
   return Refuse("", "facet-media answers " + std::move(found), std::move(wanted));
 }
 
+/// The four letters that begin a message.
+struct Tag {
+  std::array<char, kTagBytes> letters = {};
+
+  [[nodiscard]] bool Is(std::string_view text) const {
+    return std::string_view(letters.data(), letters.size()) == text;
+  }
+};
+
 /// The fields of one message, read one after the other.
 class MessageReader {
  public:
   explicit MessageReader(const ByteSource& source) : source_(source) {}
 
   /// The tag of the next message. FAIL is read to its end and comes back as the error it is.
-  Result<std::string> Tag() {
-    std::string tag(kTagBytes, '\0');
-    FACET_RETURN_IF_ERROR(source_(std::as_writable_bytes(std::span(tag))));
-    if (tag == "FAIL") {
+  Result<Tag> ReadTag() {
+    Tag tag;
+    FACET_RETURN_IF_ERROR(source_(std::as_writable_bytes(std::span(tag.letters))));
+    if (tag.Is("FAIL")) {
       FACET_ASSIGN(std::string found, Text());
       FACET_ASSIGN(std::string wanted, Text());
       return Refuse("", std::move(found), std::move(wanted));
@@ -43,12 +53,14 @@ class MessageReader {
   }
 
   Status Expect(std::string_view wanted) {
-    FACET_ASSIGN(const std::string tag, Tag());
-    return tag == wanted ? Status() : UnknownTag(tag, wanted);
+    FACET_ASSIGN(const Tag tag, ReadTag());
+    return tag.Is(wanted) ? Status() : UnknownTag(tag, wanted);
   }
 
-  static Error UnknownTag(std::string_view tag, std::string_view wanted) {
-    return Malformed(Quoted(tag), fmt::format("{}", wanted));
+  static Error UnknownTag(const Tag& tag, std::string_view wanted) {
+    return Malformed(
+        fmt::format("\"{}\"", OneLine(std::string(tag.letters.begin(), tag.letters.end()))),
+        std::string(wanted));
   }
 
   template <Scalar T>
@@ -76,8 +88,6 @@ class MessageReader {
         text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
     return text;
   }
-
-  static std::string Quoted(std::string_view tag) { return '"' + OneLine(std::string(tag)) + '"'; }
 
   const ByteSource& source_;
 };
@@ -244,11 +254,11 @@ Status ReadSoundAnswer(const ByteSource& source, const HelperJob& job, const Sou
   double n_samples = 0;
   std::vector<float> chunk;
   while (true) {
-    FACET_ASSIGN(const std::string tag, reader.Tag());
-    if (tag == "DONE") {
+    FACET_ASSIGN(const Tag tag, reader.ReadTag());
+    if (tag.Is("DONE")) {
       return {};
     }
-    if (tag != "PCMF") {
+    if (!tag.Is("PCMF")) {
       return MessageReader::UnknownTag(tag, "PCMF or DONE");
     }
     FACET_ASSIGN(const auto n_more, reader.Read<uint32_t>());

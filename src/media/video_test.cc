@@ -16,6 +16,22 @@ const Json& Cases() {
   return cases;
 }
 
+std::vector<int64_t> IntegersOf(const Json& array) {
+  std::vector<int64_t> integers;
+  for (const Json& item : array.items()) {
+    integers.push_back(item.as_int());
+  }
+  return integers;
+}
+
+std::vector<std::string> TextsOf(const Json& array) {
+  std::vector<std::string> texts;
+  for (const Json& item : array.items()) {
+    texts.push_back(item.as_string());
+  }
+  return texts;
+}
+
 /// Compares indices and times with a case of the reference. `n_frames` is the choice that it had.
 void ExpectCase(const Json& expected, int64_t n_total, double rate, const FrameChoice& choice) {
   SCOPED_TRACE(::testing::Message() << n_total << " frames, " << rate << " a second");
@@ -27,18 +43,18 @@ void ExpectCase(const Json& expected, int64_t n_total, double rate, const FrameC
     }
     return;
   }
-  EXPECT_EQ(indices, expected["indices"].get<std::vector<int64_t>>());
+  EXPECT_EQ(indices, IntegersOf(expected["indices"]));
   std::vector<std::string> stamps;
   for (const int64_t index : indices) {
     stamps.push_back(TimestampText(static_cast<double>(index) / rate));
   }
-  EXPECT_EQ(stamps, expected["timestamps"].get<std::vector<std::string>>());
+  EXPECT_EQ(stamps, TextsOf(expected["timestamps"]));
 }
 
 TEST(ChooseFrames, IsTheReferencesOnTheClips) {
-  for (const Json& clip : Cases()["clips"]) {
-    const auto n_total = clip["decoded_frames"].get<int64_t>();
-    const auto rate = clip["fps"].get<double>();
+  for (const Json& clip : Cases()["clips"].items()) {
+    const auto n_total = clip["decoded_frames"].as_int();
+    const auto rate = clip["fps"].as_double();
     ExpectCase(clip["default_32"], n_total, rate, {});
     ExpectCase(clip["num_frames_4"], n_total, rate, {.n_frames = 4});
     ExpectCase(clip["num_frames_1"], n_total, rate, {.n_frames = 1});
@@ -49,16 +65,16 @@ TEST(ChooseFrames, IsTheReferencesOnTheClips) {
 
 TEST(ChooseFrames, IsTheReferencesOnOtherTotalsAndRates) {
   int n_cases = 0;
-  for (const Json& row : Cases()["sampling"]) {
-    const double rate = row["fps"].is_null() ? 24 : row["fps"].get<double>();
+  for (const Json& row : Cases()["sampling"].items()) {
+    const double rate = row["fps"].is_null() ? 24 : row["fps"].as_double();
     FrameChoice choice;
     if (row.contains("num_frames")) {
-      choice.n_frames = row["num_frames"].get<int>();
+      choice.n_frames = static_cast<int>(row["num_frames"].as_int());
     }
     if (row.contains("sample_fps")) {
-      choice = {.n_frames = kMostVideoFrames, .fps = row["sample_fps"].get<double>()};
+      choice = {.n_frames = kMostVideoFrames, .fps = row["sample_fps"].as_double()};
     }
-    ExpectCase(row, row["total"].get<int64_t>(), rate, choice);
+    ExpectCase(row, row["total"].as_int(), rate, choice);
     ++n_cases;
   }
   EXPECT_GE(n_cases, 50);
