@@ -42,7 +42,7 @@ float SumOfRow(int64_t n, const Body& body) {
   return lanes[0];
 }
 
-void LayerNormRow(const float* x, const LayerNormParams& params, int64_t n, float* y) {
+void LayerNormRow(const float* x, LayerNormParams params, int64_t n, float* y) {
   const float mean = SumOfRow(n, [x](int64_t k) { return x[k]; }) / static_cast<float>(n);
   const auto square = [x, mean](int64_t k) { return (x[k] - mean) * (x[k] - mean); };
   const float variance = SumOfRow(n, square) / static_cast<float>(n);
@@ -54,15 +54,6 @@ void LayerNormRow(const float* x, const LayerNormParams& params, int64_t n, floa
 }
 
 }  // namespace
-
-void LayerNorm(const ComputeContext& context, const float* x, const LayerNormParams& params,
-               int64_t n_rows, int64_t n, float* y) {
-  context.pool->RunRanges(n_rows, RowsPerGrain(n), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      LayerNormRow(x + row * n, params, n, y + row * n);
-    }
-  });
-}
 
 void RmsNorm(const ComputeContext& context, const float* x, NormParams params, int64_t n_rows,
              int64_t n, float* y) {
@@ -118,15 +109,6 @@ void AddScale(const ComputeContext& context, const float* a, const float* b, flo
               int64_t n, float* out) {
   context.pool->RunRanges(n, kCheapGrain, [&](int64_t begin, int64_t end) {
     context.kernels->rows->add_scale(a + begin, b + begin, factor, end - begin, out + begin);
-  });
-}
-
-void Clamp(const ComputeContext& context, const float* x, Bounds bounds, int64_t n, float* y) {
-  context.pool->RunRanges(n, kCheapGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      const float above = x[i] < bounds.low ? bounds.low : x[i];  // false for NaN
-      y[i] = above > bounds.high ? bounds.high : above;
-    }
   });
 }
 

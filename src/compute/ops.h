@@ -28,16 +28,6 @@ struct LayerNormParams {
   float eps;
 };
 
-/// y = (x - mean(x)) / sqrt(mean((x - mean(x))²) + eps) · weight + bias per row of n. y may be x.
-void LayerNorm(const ComputeContext& context, const float* x, const LayerNormParams& params,
-               int64_t n_rows, int64_t n, float* y);
-
-struct LayerNormParams {
-  const float* weight;  ///< [n], or null
-  const float* bias;    ///< [n], or null
-  float eps;
-};
-
 /// y = (x − mean) / sqrt(variance + eps) · weight + bias per row of n. The variance is the mean of
 /// (x − mean)². y may be x.
 void LayerNorm(const ComputeContext& context, const float* x, LayerNormParams params,
@@ -70,14 +60,6 @@ void Clamp(const ComputeContext& context, const float* x, Bounds bounds, int64_t
 /// out = (a + b) · factor; out may be a or b.
 void AddScale(const ComputeContext& context, const float* a, const float* b, float factor,
               int64_t n, float* out);
-
-struct Bounds {
-  float low;
-  float high;
-};
-
-/// y = x, but not below low nor above high; NaN stays NaN. y may be x.
-void Clamp(const ComputeContext& context, const float* x, Bounds bounds, int64_t n, float* y);
 
 /// One weight for each row of x: weight of row r at first[r * stride].
 struct RowWeights {
