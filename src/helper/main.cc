@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <ctime>
 #include <span>
 #include <string_view>
 
@@ -43,6 +44,8 @@ Status Work() {
   FACET_ASSIGN(const auto input, MapInput());
   FACET_ASSIGN(const HelperJob job, ReadJob(input));
   const auto size = static_cast<int64_t>(input.size());
+  // Files tell when they were made, and the first use of such times would read the zone's file.
+  ::tzset();
   // The frames that are held until all are found, beside what decoders take.
   FACET_RETURN_IF_ERROR(EnterSandbox(
       {.max_memory_bytes = kWorkBytes + size + job.max_bytes, .max_cpu_s = job.timeout_s + 1}));
