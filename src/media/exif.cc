@@ -110,7 +110,9 @@ Image Turn(Image image, int orientation) {
       uint8_t* to = turned.rgb.data() + 3 * (int64_t{y} * turned.width + band);
       const uint8_t* from = image.rgb.data() + 3 * (walk.start + y * walk.down + band * walk.right);
       for (int x = band; x < band_end; ++x) {
-        std::copy_n(from, 3, to);
+        to[0] = from[0];
+        to[1] = from[1];
+        to[2] = from[2];
         to += 3;
         from += 3 * walk.right;
       }
