@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "format/safetensors.h"
+#include "model/hf_directory.h"
 #include "model/hf_names.h"
 #include "model/weights.h"
 
@@ -40,21 +41,6 @@ struct Checkpoint::State {
 
 namespace {
 
-constexpr uint64_t kMaxConfigBytes = uint64_t{16} << 20;
-constexpr uint64_t kMaxTokenizerBytes = uint64_t{256} << 20;
-
-Result<Json> ReadJson(const std::string& path, uint64_t limit_bytes) {
-  FACET_ASSIGN(const std::string text, ReadFile(path, limit_bytes));
-  return ParseJson(text, path, {static_cast<size_t>(limit_bytes), 200});
-}
-
-Result<Json> ReadJsonIfThere(const std::string& path, uint64_t limit_bytes) {
-  if (!FileExists(path)) {
-    return Json();
-  }
-  return ReadJson(path, limit_bytes);
-}
-
 /// chat_template.jinja, or chat_template of tokenizer_config.json: a text, or a list of named ones
 /// with "default".
 Result<std::string> ReadHfTemplate(const std::string& directory, const Json& tokenizer_config) {
@@ -69,15 +55,6 @@ Result<std::string> ReadHfTemplate(const std::string& directory, const Json& tok
     }
   }
   return entry.as_string();
-}
-
-Result<safetensors::File> OpenSafetensors(const std::string& directory) {
-  const std::string index = directory + "/model.safetensors.index.json";
-  const std::string single = directory + "/model.safetensors";
-  if (!FileExists(index) && !FileExists(single)) {
-    return Refuse(directory, "no weights", "model.safetensors or model.safetensors.index.json");
-  }
-  return safetensors::File::Open(FileExists(index) ? index : single);
 }
 
 std::string LastPart(std::string path) {

@@ -3,89 +3,15 @@
 // scalar for all layers.
 #include <fmt/format.h>
 
-#include <climits>
 #include <optional>
 
 #include "model/config.h"
+#include "model/gguf_keys.h"
 
 namespace facet {
 namespace {
 
 constexpr std::string_view kArchitecture = "gemma4";
-
-/// Typed access to "gemma4.KEY" with errors that name file and key.
-class Keys {
- public:
-  Keys(const gguf::Metadata& metadata, const std::string& name)
-      : metadata_(metadata), name_(name) {}
-
-  [[nodiscard]] const gguf::Value* Find(std::string_view key) const {
-    return metadata_.Find(Full(key));
-  }
-  [[nodiscard]] std::string Where(std::string_view key) const {
-    return fmt::format("{}, {}", name_, Full(key));
-  }
-
-  Result<int> Int(std::string_view key, std::optional<int> otherwise) const {
-    const gguf::Value* value = Find(key);
-    if (value == nullptr) {
-      if (!otherwise.has_value()) {
-        return Refuse(Where(key), "nothing", "a number");
-      }
-      return *otherwise;
-    }
-    return Narrow(key, value->AsInt(), *value);
-  }
-
-  Result<float> Float(std::string_view key, float otherwise) const {
-    const gguf::Value* value = Find(key);
-    if (value == nullptr) {
-      return otherwise;
-    }
-    const auto number = value->AsDouble();
-    if (!number.has_value()) {
-      return Refuse(Where(key), std::string(gguf::NameOf(value->type)), "a number");
-    }
-    return static_cast<float>(*number);
-  }
-
-  /// One number per layer: an array of n_layers, or a scalar that holds for all.
-  Result<std::vector<int>> PerLayer(std::string_view key, int n_layers,
-                                    std::optional<int> otherwise) const {
-    const gguf::Value* value = Find(key);
-    if (value == nullptr || !value->is_array()) {
-      FACET_ASSIGN(const int scalar, Int(key, otherwise));
-      return std::vector<int>(static_cast<size_t>(n_layers), scalar);
-    }
-    if (value->array_size() != static_cast<size_t>(n_layers)) {
-      return Refuse(Where(key), fmt::format("{} entries", value->array_size()),
-                    fmt::format("{}, one per layer", n_layers));
-    }
-    std::vector<int> numbers;
-    for (size_t i = 0; i < value->array_size(); ++i) {
-      FACET_ASSIGN(const int number, Narrow(key, value->IntAt(i), *value));
-      numbers.push_back(number);
-    }
-    return numbers;
-  }
-
- private:
-  static std::string Full(std::string_view key) { return fmt::format("{}.{}", kArchitecture, key); }
-
-  Result<int> Narrow(std::string_view key, std::optional<int64_t> number,
-                     const gguf::Value& value) const {
-    if (!number.has_value()) {
-      return Refuse(Where(key), std::string(gguf::NameOf(value.type)), "an integer");
-    }
-    if (*number < INT_MIN || *number > INT_MAX) {
-      return Refuse(Where(key), fmt::format("{}", *number), "an integer of 32 bits");
-    }
-    return static_cast<int>(*number);
-  }
-
-  const gguf::Metadata& metadata_;
-  const std::string& name_;
-};
 
 Status CheckArchitecture(const gguf::Metadata& metadata, const std::string& name) {
   const gguf::Value* value = metadata.Find("general.architecture");
@@ -107,7 +33,7 @@ Status CheckArchitecture(const gguf::Metadata& metadata, const std::string& name
 
 /// True where a layer is sliding. Without a pattern every layer is full; a number n means that
 /// every n-th is full.
-Result<std::vector<bool>> SlidingPattern(const Keys& keys, int n_layers) {
+Result<std::vector<bool>> SlidingPattern(const GgufKeys& keys, int n_layers) {
   constexpr std::string_view kKey = "attention.sliding_window_pattern";
   const gguf::Value* value = keys.Find(kKey);
   std::vector<bool> is_sliding(static_cast<size_t>(n_layers), false);
@@ -125,7 +51,7 @@ Result<std::vector<bool>> SlidingPattern(const Keys& keys, int n_layers) {
   return is_sliding;
 }
 
-Status ReadLayers(const Keys& keys, Config* c) {
+Status ReadLayers(const GgufKeys& keys, Config* c) {
   FACET_ASSIGN(const std::vector<bool> is_sliding, SlidingPattern(keys, c->n_layers));
   FACET_ASSIGN(const std::vector<int> n_ff,
                keys.PerLayer("feed_forward_length", c->n_layers, std::nullopt));
@@ -165,7 +91,7 @@ int VocabularySize(const gguf::Metadata& metadata, int otherwise) {
 
 Result<Config> ConfigFromGguf(const gguf::Metadata& metadata, const std::string& name) {
   FACET_RETURN_IF_ERROR(CheckArchitecture(metadata, name));
-  const Keys keys(metadata, name);
+  const GgufKeys keys(metadata, name, kArchitecture);
   Config c;
   if (const gguf::Value* value = metadata.Find("general.name");
       value != nullptr && value->AsString() != nullptr) {

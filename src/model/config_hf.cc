@@ -8,52 +8,10 @@
 #include <optional>
 
 #include "model/config.h"
+#include "model/json_members.h"
 
 namespace facet {
 namespace {
-
-/// Typed access to members of one JSON object with errors that name file and key.
-class Members {
- public:
-  Members(const Json& json, std::string name) : json_(json), name_(std::move(name)) {}
-
-  [[nodiscard]] const Json& operator[](std::string_view key) const { return json_[key]; }
-  [[nodiscard]] std::string Where(std::string_view key) const {
-    return fmt::format("{}, {}", name_, key);
-  }
-  [[nodiscard]] const std::string& name() const { return name_; }
-
-  /// Null counts as absent.
-  Result<int> Int(std::string_view key, std::optional<int> otherwise) const {
-    const Json& value = json_[key];
-    if (value.is_null()) {
-      if (!otherwise.has_value()) {
-        return Refuse(Where(key), "nothing", "an integer");
-      }
-      return *otherwise;
-    }
-    if (!value.is_integer() || value.as_int() < INT_MIN || value.as_int() > INT_MAX) {
-      return Refuse(Where(key), value.is_integer() ? value.Dump() : std::string(value.KindName()),
-                    "an integer of 32 bits");
-    }
-    return static_cast<int>(value.as_int());
-  }
-
-  Result<float> Float(std::string_view key, float otherwise) const {
-    const Json& value = json_[key];
-    if (value.is_null()) {
-      return otherwise;
-    }
-    if (!value.is_number()) {
-      return Refuse(Where(key), std::string(value.KindName()), "a number");
-    }
-    return static_cast<float>(value.as_double());
-  }
-
- private:
-  const Json& json_;
-  std::string name_;
-};
 
 Status CheckModelType(const Json& config, const std::string& name) {
   static constexpr std::array<std::string_view, 3> kKnown = {"gemma4", "gemma4_text",
@@ -77,7 +35,7 @@ struct LayerDefaults {
   bool is_double_wide;
 };
 
-Result<LayerDefaults> ReadLayerDefaults(const Members& text, const Config& c) {
+Result<LayerDefaults> ReadLayerDefaults(const JsonMembers& text, const Config& c) {
   LayerDefaults d{};
   FACET_ASSIGN(d.d_head_sliding, text.Int("head_dim", std::nullopt));
   FACET_ASSIGN(d.d_head_full, text.Int("global_head_dim", d.d_head_sliding));
@@ -88,7 +46,7 @@ Result<LayerDefaults> ReadLayerDefaults(const Members& text, const Config& c) {
   return d;
 }
 
-Status ReadLayers(const Members& text, Config* c) {
+Status ReadLayers(const JsonMembers& text, Config* c) {
   FACET_ASSIGN(const LayerDefaults defaults, ReadLayerDefaults(text, *c));
   const Json::Array& kinds = text["layer_types"].items();
   if (static_cast<int>(kinds.size()) != c->n_layers) {
@@ -106,7 +64,7 @@ Status ReadLayers(const Members& text, Config* c) {
     layer.kind = kind == "full_attention" ? LayerKind::kFull : LayerKind::kSliding;
     const bool is_full = layer.kind == LayerKind::kFull;
     const std::string key = fmt::format("{}", l);
-    const Members own(text["per_layer_config"][key], text.Where("per_layer_config." + key));
+    const JsonMembers own(text["per_layer_config"][key], text.Where("per_layer_config." + key));
     FACET_ASSIGN(layer.d_head,
                  own.Int("head_dim", is_full ? defaults.d_head_full : defaults.d_head_sliding));
     FACET_ASSIGN(layer.n_kv_heads, own.Int("num_key_value_heads",
@@ -120,10 +78,11 @@ Status ReadLayers(const Members& text, Config* c) {
   return {};
 }
 
-Status ReadRope(const Members& text, Config* c) {
+Status ReadRope(const JsonMembers& text, Config* c) {
   const Json& rope = text["rope_parameters"];
-  const Members full(rope["full_attention"], text.Where("rope_parameters.full_attention"));
-  const Members sliding(rope["sliding_attention"], text.Where("rope_parameters.sliding_attention"));
+  const JsonMembers full(rope["full_attention"], text.Where("rope_parameters.full_attention"));
+  const JsonMembers sliding(rope["sliding_attention"],
+                            text.Where("rope_parameters.sliding_attention"));
   FACET_ASSIGN(c->rope_theta_full, full.Float("rope_theta", 1e6F));
   FACET_ASSIGN(c->rope_full_turning, full.Float("partial_rotary_factor", 0.25F));
   FACET_ASSIGN(c->rope_theta_sliding, sliding.Float("rope_theta", 1e4F));
@@ -150,8 +109,8 @@ Result<Config> ConfigFromHf(const Json& config, const std::string& name) {
   }
   FACET_RETURN_IF_ERROR(CheckModelType(config, name));
   const Json& text_config = config["text_config"];
-  const Members text(text_config.is_object() ? text_config : config,
-                     text_config.is_object() ? name + ", text_config" : name);
+  const JsonMembers text(text_config.is_object() ? text_config : config,
+                         text_config.is_object() ? name + ", text_config" : name);
   Config c;
   FACET_ASSIGN(c.n_layers, text.Int("num_hidden_layers", std::nullopt));
   if (c.n_layers < 1 || c.n_layers > 1024) {
@@ -178,7 +137,7 @@ Result<Config> ConfigFromHf(const Json& config, const std::string& name) {
 }
 
 Result<GenerationDefaults> DefaultsFromHf(const Json& generation_config, const std::string& name) {
-  const Members members(generation_config, name);
+  const JsonMembers members(generation_config, name);
   GenerationDefaults d;
   FACET_ASSIGN(d.temperature, members.Float("temperature", d.temperature));
   FACET_ASSIGN(d.top_k, members.Int("top_k", d.top_k));

@@ -87,22 +87,39 @@ void StripModelPrefixes(std::string_view* name) {
 
 }  // namespace
 
-std::optional<std::string> GgufNameOf(std::string_view name) {
+std::optional<HfNameParts> SplitHfName(std::string_view name, std::string_view prefix) {
   StripModelPrefixes(&name);
+  if (!StripPrefix(&name, prefix)) {
+    return std::nullopt;
+  }
   if (!StripPrefix(&name, "layers.")) {
-    const auto global = Lookup(kGlobal, name);
-    return global.has_value() ? std::optional<std::string>(*global) : std::nullopt;
+    return HfNameParts{{}, name};
   }
   const size_t dot = name.find('.');
   const std::string_view number = name.substr(0, dot);
   const bool is_number =
       dot != std::string_view::npos && !number.empty() && number.size() <= 4 &&
       std::all_of(number.begin(), number.end(), [](char c) { return c >= '0' && c <= '9'; });
-  const auto layer = is_number ? LookupInLayer(name.substr(dot + 1)) : std::nullopt;
+  if (!is_number) {
+    return std::nullopt;
+  }
+  return HfNameParts{number, name.substr(dot + 1)};
+}
+
+std::optional<std::string> GgufNameOf(std::string_view name) {
+  const auto parts = SplitHfName(name, "");
+  if (!parts.has_value()) {
+    return std::nullopt;
+  }
+  if (parts->layer.empty()) {
+    const auto global = Lookup(kGlobal, parts->rest);
+    return global.has_value() ? std::optional<std::string>(*global) : std::nullopt;
+  }
+  const auto layer = LookupInLayer(parts->rest);
   if (!layer.has_value()) {
     return std::nullopt;
   }
-  return std::string("blk.").append(number).append(".").append(*layer);
+  return std::string("blk.").append(parts->layer).append(".").append(*layer);
 }
 
 bool IsMediaTensor(std::string_view name) {

@@ -17,4 +17,14 @@ std::optional<std::string> GgufNameOf(std::string_view hf_name);
 /// embedders.
 bool IsMediaTensor(std::string_view hf_name);
 
+/// A name in parts, for tables of names.
+struct HfNameParts {
+  std::string_view layer;  ///< the digits of "layers.12.", or empty
+  std::string_view rest;
+};
+/// Takes away what stands before "layers.N." or before a global name: `prefix`, after the names of
+/// modules that differ between versions ("model.", "language_model."). Nothing when the name does
+/// not begin so.
+std::optional<HfNameParts> SplitHfName(std::string_view hf_name, std::string_view prefix);
+
 }  // namespace facet

@@ -2,7 +2,6 @@
 #include "model/weights.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -10,7 +9,7 @@
 #include <unordered_map>
 
 #include "base/log.h"
-#include "quant/codec.h"
+#include "model/tensor_binder.h"
 
 namespace facet {
 namespace {
@@ -50,38 +49,19 @@ std::string LayerTensor(int layer, std::string_view name) {
   return fmt::format("blk.{}.{}", layer, name);
 }
 
-std::string ShapeText(const std::vector<int64_t>& shape) {
-  return fmt::format("[{}]", fmt::join(shape, ", "));
-}
-
-/// Binds tensors of one checkpoint by name and shape. The first failure is kept; later calls do
-/// nothing, so that the list of bindings reads without a test after each line.
-class Binder {
+/// With what only text models have: scales beside matrices, and matrices of experts.
+class Binder : public TensorBinder {
  public:
-  explicit Binder(const Checkpoint& checkpoint) : checkpoint_(checkpoint) {}
-
-  [[nodiscard]] Status status() const { return status_; }
-  [[nodiscard]] bool Has(const std::string& name) const {
-    return checkpoint_.Find(name) != nullptr;
-  }
-
-  void Matrix(const std::string& name, int64_t n_out, int64_t n_in, WeightMatrix* matrix) {
-    const CheckpointTensor* tensor = Find(name, {n_out, n_in});
-    if (tensor != nullptr) {
-      *matrix = {tensor->type, n_out, n_in, tensor->data.data()};
-      CheckComputable(*tensor, n_in);
-    }
-  }
+  explicit Binder(const Checkpoint& checkpoint)
+      : TensorBinder(checkpoint.path(),
+                     [&checkpoint](std::string_view name) { return checkpoint.Find(name); }),
+        checkpoint_(checkpoint) {}
 
   /// The matrix `stem`.weight and, where the file has one, `stem`.scale [1], which multiplies its
   /// products: NVFP4 files keep the range of a matrix there.
   void Projection(const std::string& stem, int64_t n_out, int64_t n_in, WeightMatrix* matrix) {
     Matrix(stem + ".weight", n_out, n_in, matrix);
-    if (Has(stem + ".scale")) {
-      std::vector<float> scale;
-      Vector(stem + ".scale", 1, &scale);
-      matrix->scale = scale.empty() ? 1.0F : scale[0];
-    }
+    matrix->scale = Scalar(stem + ".scale", 1.0F);
   }
 
   /// One matrix per expert from a tensor [n_experts, n_rows, n_in]; rows [row_begin, row_begin +
@@ -94,7 +74,7 @@ class Binder {
       return;
     }
     CheckComputable(*tensor, shape[2]);
-    if (!status_.ok()) {
+    if (!status().ok()) {
       return;
     }
     const int64_t row_bytes = BytesOf(tensor->type, shape[2]);
@@ -135,60 +115,8 @@ class Binder {
     }
   }
 
-  void Vector(const std::string& name, int64_t n, std::vector<float>* values) {
-    const CheckpointTensor* tensor = Find(name, {n});
-    if (tensor == nullptr) {
-      return;
-    }
-    const Codec* codec = FindCodec(tensor->type);
-    if (codec == nullptr || n % InfoOf(tensor->type).block_elements != 0) {
-      Fail(Refuse(Where(name), fmt::format("type {}", InfoOf(tensor->type).name),
-                  "F32, F16 or BF16"));
-      return;
-    }
-    values->resize(static_cast<size_t>(n));
-    codec->decode(tensor->data.data(), n, values->data());
-  }
-
  private:
-  [[nodiscard]] std::string Where(const std::string& name) const {
-    return fmt::format("{}, tensor {}", checkpoint_.path(), name);
-  }
-
-  void Fail(Error error) {
-    if (status_.ok()) {
-      status_ = Status(std::move(error));
-    }
-  }
-
-  const CheckpointTensor* Find(const std::string& name, const std::vector<int64_t>& shape) {
-    if (!status_.ok()) {
-      return nullptr;
-    }
-    const CheckpointTensor* tensor = checkpoint_.Find(name);
-    if (tensor == nullptr) {
-      Fail(Refuse(Where(name), "missing", fmt::format("shape {}", ShapeText(shape))));
-    } else if (tensor->shape != shape) {
-      Fail(
-          Refuse(Where(name), fmt::format("shape {}", ShapeText(tensor->shape)), ShapeText(shape)));
-      tensor = nullptr;
-    }
-    return tensor;
-  }
-
-  void CheckComputable(const CheckpointTensor& tensor, int64_t n_in) {
-    const TensorTypeInfo info = InfoOf(tensor.type);
-    if (!IsMatMulType(tensor.type) || FindCodec(tensor.type) == nullptr) {
-      Fail(Refuse(Where(tensor.name), fmt::format("type {}", info.name),
-                  "F32, F16, BF16 or a type of quantised weights (docs/quantization.md)"));
-    } else if (n_in % info.block_elements != 0) {
-      Fail(Refuse(Where(tensor.name), fmt::format("rows of {} in type {}", n_in, info.name),
-                  fmt::format("a multiple of {}", info.block_elements)));
-    }
-  }
-
   const Checkpoint& checkpoint_;
-  Status status_;
 };
 
 void BindMixture(const Config& c, int l, Binder* binder, MixtureWeights* m) {
@@ -256,11 +184,7 @@ void BindLayer(const Config& c, int l, Binder* binder, LayerWeights* w) {
     binder->Matrix(name("proj.weight"), c.n_embd, c.n_embd_per_layer, &w->ple_proj);
     binder->Vector(name("post_norm.weight"), c.n_embd, &w->ple_norm);
   }
-  if (binder->Has(name("layer_output_scale.weight"))) {
-    std::vector<float> scale;
-    binder->Vector(name("layer_output_scale.weight"), 1, &scale);
-    w->output_scale = scale.empty() ? 1.0F : scale[0];
-  }
+  w->output_scale = binder->Scalar(name("layer_output_scale.weight"), 1.0F);
 }
 
 /// One tensor for all layers; each takes its rows.
