@@ -188,9 +188,9 @@ TEST(Container, TruncatedFilesGiveWhatIsThereOrOneError) {
 TEST(Container, DamagedFilesGiveFramesOrOneError) {
   std::mt19937 random(7);
   for (const auto& [name, bytes] : AllFiles()) {
-    for (int variant = 0; variant < 5; ++variant) {
+    for (int variant = 0; variant < 4; ++variant) {
       std::string damaged = bytes;
-      // The first half of the variants in the head of the file, where sizes and counts stand.
+      // The first two in the head of the file, where sizes and counts stand.
       const size_t range = variant < 2 ? std::min<size_t>(600, bytes.size()) : bytes.size();
       for (int i = 0; i < 4 + 20 * variant; ++i) {
         damaged[16 + random() % (range - 16)] = static_cast<char>(random());

@@ -95,8 +95,10 @@ int AllowCalls(void* filter) {
 
 /// Memory of its own only, and none that could be executed.
 int AllowMemory(void* filter) {
-  const scmp_arg_cmp no_code = SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0);
-  const scmp_arg_cmp no_file = SCMP_A3(SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS);
+  const scmp_arg_cmp no_code = {
+      .arg = 2, .op = SCMP_CMP_MASKED_EQ, .datum_a = PROT_EXEC, .datum_b = 0};
+  const scmp_arg_cmp no_file = {
+      .arg = 3, .op = SCMP_CMP_MASKED_EQ, .datum_a = MAP_ANONYMOUS, .datum_b = MAP_ANONYMOUS};
   if (const int result =
           ::seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, no_code, no_file);
       result != 0) {
@@ -107,7 +109,7 @@ int AllowMemory(void* filter) {
 
 /// What abort() needs to end with SIGABRT, so that a bug is not taken for an attack.
 int AllowAbort(void* filter) {
-  const scmp_arg_cmp is_abort = SCMP_A2(SCMP_CMP_EQ, SIGABRT);
+  const scmp_arg_cmp is_abort = {.arg = 2, .op = SCMP_CMP_EQ, .datum_a = SIGABRT, .datum_b = 0};
   int result = ::seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, is_abort);
   for (const int call : {SCMP_SYS(gettid), SCMP_SYS(getpid), SCMP_SYS(rt_sigaction)}) {
     if (result == 0) {

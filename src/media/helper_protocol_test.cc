@@ -99,7 +99,7 @@ TEST(HelperJob, OthersAreRefused) {
   for (size_t size = 0; size < kHelperJobBytes; ++size) {
     EXPECT_FALSE(ReadJob(AsBytes(bytes).first(size)).ok()) << size;
   }
-  for (const size_t place : {0, 3, 4, 8, 9}) {
+  for (const size_t place : std::vector<size_t>{0, 3, 4, 8, 9}) {
     std::string other = bytes;
     other[place] = 9;
     EXPECT_FALSE(ReadJob(AsBytes(other)).ok()) << place;
