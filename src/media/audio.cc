@@ -145,9 +145,10 @@ Result<std::span<const std::byte>> CheckedSound(std::span<const std::byte> file,
   FACET_ASSIGN(const AudioStart start, FindAudio(file, name));
   const std::span<const std::byte> sound = file.subspan(start.offset);
   switch (start.kind) {
-    case AudioKind::kWav:
-      FACET_RETURN_IF_ERROR(CheckWav(sound, name));
-      break;
+    case AudioKind::kWav: {
+      FACET_ASSIGN(*storage, PlainWav(sound, name));
+      return AsBytes(*storage);
+    }
     case AudioKind::kOgg:
       FACET_RETURN_IF_ERROR(CheckOgg(sound, name));
       break;

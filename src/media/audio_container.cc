@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "media/audio_mp3.h"
+#include "media/media_helper.h"
 
 namespace facet {
 namespace {
@@ -22,17 +23,18 @@ bool HasAt(std::string_view bytes, size_t at, std::string_view magic) {
 
 uint8_t ByteAt(std::string_view bytes, size_t at) { return static_cast<uint8_t>(bytes[at]); }
 
-/// The bytes of an ID3v2 tag and of the zeros that some programs leave behind it; 0 for none.
+/// The bytes of ID3v2 tags and of the zeros that some programs leave behind them; 0 for none.
 size_t Id3Size(std::string_view bytes) {
   constexpr size_t kHeader = 10;
-  if (!HasAt(bytes, 0, "ID3") || bytes.size() < kHeader) {
-    return 0;
+  size_t end = 0;
+  while (HasAt(bytes, end, "ID3") && bytes.size() - end >= kHeader) {
+    size_t size = 0;
+    for (size_t at = end + 6; at < end + kHeader; ++at) {
+      size = size << 7 | (ByteAt(bytes, at) & 0x7F);
+    }
+    end = std::min(bytes.find_first_not_of('\0', end + kHeader + size), bytes.size());
   }
-  size_t size = 0;
-  for (size_t at = 6; at < kHeader; ++at) {
-    size = size << 7 | (ByteAt(bytes, at) & 0x7F);
-  }
-  return std::min(bytes.find_first_not_of('\0', kHeader + size), bytes.size());
+  return end;
 }
 
 struct KnownKind {
@@ -42,11 +44,11 @@ struct KnownKind {
 };
 
 constexpr auto kOtherKinds = std::to_array<KnownKind>({
-    {4, "ftyp", "an MP4 file (m4a, mp4, mov), which only facet-media reads"},
-    {0, "\xFF\xF1", "an AAC file, which only facet-media reads"},
-    {0, "\xFF\xF9", "an AAC file, which only facet-media reads"},
-    {0, "\x1A\x45\xDF\xA3", "a Matroska or WebM file, which only facet-media reads"},
-    {8, "AVI ", "an AVI file, which only facet-media reads"},
+    {4, "ftyp", "an MP4 file (m4a, mp4, mov)"},
+    {0, "\xFF\xF1", "an AAC file"},
+    {0, "\xFF\xF9", "an AAC file"},
+    {0, "\x1A\x45\xDF\xA3", "a Matroska or WebM file"},
+    {8, "AVI ", "an AVI file"},
     {0, "RF64", "a WAV file of the kind RF64"},
     {0, "RIFX", "a WAV file of the kind RIFX"},
     {0, "FORM", "an AIFF file"},
@@ -63,10 +65,12 @@ constexpr auto kOtherKinds = std::to_array<KnownKind>({
     {0, "{", "a text file"},
 });
 
-std::string NameOfOther(std::string_view bytes) {
+std::string NameOfOther(std::span<const std::byte> file) {
+  const std::string_view bytes = AsText(file);
   for (const KnownKind& kind : kOtherKinds) {
     if (HasAt(bytes, kind.at, kind.magic)) {
-      return std::string(kind.what);
+      return fmt::format("{}{}", kind.what,
+                         IsForHelper(file) ? ", which only facet-media reads" : "");
     }
   }
   std::string found = "no kind of sound that is known, first bytes";
@@ -122,6 +126,28 @@ Status CheckWavFormat(std::span<const std::byte> body, const std::string& name) 
   return {};
 }
 
+void AppendChunk(std::string& out, std::string_view id, std::string_view body) {
+  out += id;
+  Append(out, static_cast<uint32_t>(body.size()));
+  out += body;
+  out.append(body.size() % 2, '\0');
+}
+
+/// The bodies of the two chunks as a file.
+std::string WavOf(std::string_view format, std::string_view data) {
+  constexpr size_t kHeaders = 12 + 2 * 8;
+  const size_t n_bytes =
+      kHeaders + format.size() + format.size() % 2 + data.size() + data.size() % 2;
+  std::string out;
+  out.reserve(n_bytes);
+  out += "RIFF";
+  Append(out, static_cast<uint32_t>(n_bytes - 8));
+  out += "WAVE";
+  AppendChunk(out, "fmt ", format);
+  AppendChunk(out, "data", data);
+  return out;
+}
+
 }  // namespace
 
 Result<AudioStart> FindAudio(std::span<const std::byte> file, const std::string& name) {
@@ -146,7 +172,7 @@ Result<AudioStart> FindAudio(std::span<const std::byte> file, const std::string&
   if (offset > 0 && sound.empty()) {
     return Refuse(name, "an ID3 tag without sound", std::string(kReadKinds));
   }
-  return Refuse(name, NameOfOther(sound), std::string(kReadKinds));
+  return Refuse(name, NameOfOther(file.subspan(offset)), std::string(kReadKinds));
 }
 
 Status CheckSoundShape(int64_t n_channels, int64_t rate, const std::string& name) {
@@ -164,35 +190,38 @@ Status CheckSoundShape(int64_t n_channels, int64_t rate, const std::string& name
   return {};
 }
 
-Status CheckWav(std::span<const std::byte> file, const std::string& name) {
+Result<std::string> PlainWav(std::span<const std::byte> file, const std::string& name) {
   constexpr uint32_t kUnknownSize = 0x7FFF0000;
   ByteCursor cursor(file, name);
   FACET_ASSIGN([[maybe_unused]] const auto head, cursor.Take(12, "RIFF header"));
-  bool has_format = false;
+  std::string_view format;
   while (cursor.remaining() > 0) {
     const size_t position = cursor.position();
     FACET_ASSIGN(const auto id, cursor.Take(4, "name of a chunk"));
-    FACET_ASSIGN(const auto size, cursor.Read<uint32_t>("size of a chunk"));
+    FACET_ASSIGN(auto size, cursor.Read<uint32_t>("size of a chunk"));
     const bool is_data = AsText(id) == "data";
-    if (size > cursor.remaining() && !(is_data && size >= kUnknownSize)) {
+    if (is_data && size >= kUnknownSize) {
+      size = static_cast<uint32_t>(std::min<size_t>(cursor.remaining(), kUnknownSize));
+    }
+    if (size > cursor.remaining()) {
       return Refuse(name,
                     fmt::format("a chunk of {} bytes at byte {}, of which {} are there", size,
                                 position, cursor.remaining()),
                     "a file that is not cut");
     }
-    if (is_data && !has_format) {
+    FACET_ASSIGN(const auto body, cursor.Take(size, "chunk"));
+    if (is_data && format.empty()) {
       return Refuse(name, "data before their format", "chunk \"fmt \" first");
     }
-    if (is_data && (size == 0 || cursor.remaining() == 0)) {
+    if (is_data && size == 0) {
       return Refuse(name, "no samples", "sound");
     }
     if (is_data) {
-      return {};
+      return WavOf(format, AsText(body));
     }
-    FACET_ASSIGN(const auto body, cursor.Take(size, "chunk"));
     if (AsText(id) == "fmt ") {
       FACET_RETURN_IF_ERROR(CheckWavFormat(body, name));
-      has_format = true;
+      format = AsText(body);
     }
     // Chunks of an odd size are followed by one byte.
     if (size % 2 == 1 && cursor.remaining() > 0) {

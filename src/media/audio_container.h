@@ -27,9 +27,11 @@ Result<AudioStart> FindAudio(std::span<const std::byte> file, const std::string&
 /// Refused: channels and rates (Hz) that no sound for people has.
 Status CheckSoundShape(int64_t n_channels, int64_t rate, const std::string& name);
 
-/// A RIFF file: refused unless it has a format of whole numbers, floats or G.711, then data as long
-/// as they say. Lengths near 2 GiB and above are what encoders write into a pipe: not known.
-Status CheckWav(std::span<const std::byte> file, const std::string& name);
+/// The format and the data of a RIFF file as a file without other chunks, whose readers in
+/// libsndfile no input reaches. Refused unless there is a format of whole numbers, floats or G.711,
+/// then data as long as they say. Lengths near 2 GiB and above are what encoders write into a pipe:
+/// up to the end.
+Result<std::string> PlainWav(std::span<const std::byte> file, const std::string& name);
 
 /// An OGG file: refused unless it is one stream of Vorbis or Opus up to the page marked as last.
 Status CheckOgg(std::span<const std::byte> file, const std::string& name);

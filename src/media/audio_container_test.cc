@@ -27,7 +27,10 @@ std::string KindError(std::string_view file) {
   return start.ok() ? "no error" : start.error().Message();
 }
 
-std::string WavError(const std::string& file) { return MessageOf(CheckWav(AsBytes(file), "clip")); }
+std::string WavError(const std::string& file) {
+  const auto wav = PlainWav(AsBytes(file), "clip");
+  return wav.ok() ? "no error" : wav.error().Message();
+}
 std::string OggError(std::string_view file) { return MessageOf(CheckOgg(AsBytes(file), "clip")); }
 
 TEST(FindAudio, KnowsKindsByTheirFirstBytes) {
@@ -84,7 +87,7 @@ TEST(CheckSoundShape, HasBounds) {
             "clip: a rate of 768001 Hz, wanted 1000 to 768000");
 }
 
-TEST(CheckWav, LooksForFormatAndData) {
+TEST(PlainWav, LooksForFormatAndData) {
   const std::string format = Chunk("fmt ", WavFormat({}));
   const std::string data = Chunk("data", "1234");
   EXPECT_EQ(WavError(Riff(format + data)), "no error");
@@ -95,10 +98,24 @@ TEST(CheckWav, LooksForFormatAndData) {
             "clip: data before their format, wanted chunk \"fmt \" first");
   EXPECT_EQ(WavError(Riff(format + Chunk("data", ""))), "clip: no samples, wanted sound");
   EXPECT_EQ(WavError(Riff(format + "da")),
-            "clip: truncated at byte 36 in name of a chunk: 2 bytes left, wanted 4");
+            "clip, byte 36: 2 bytes left for name of a chunk, wanted 4");
 }
 
-TEST(CheckWav, RefusesWhatIsCut) {
+TEST(PlainWav, DropsOtherChunks) {
+  for (const std::string& format : {WavFormat({}), WavFormat({.is_extensible = true})}) {
+    const std::string plain = Riff(Chunk("fmt ", format) + Chunk("data", "123456"));
+    const std::string file =
+        Riff(Chunk("LIST", "odd") + Chunk("fmt ", format) + Chunk("cue ", "\xFF\xFF\xFF\xFF") +
+             Chunk("data", "123456") + Chunk("LIST", "INFO"));
+    EXPECT_EQ(*PlainWav(AsBytes(file), "clip"), plain);
+    EXPECT_EQ(*PlainWav(AsBytes(plain), "clip"), plain);
+    std::string piped = file.substr(0, file.find("LIST", 30));
+    piped.replace(piped.find("data") + 4, 4, "\xFF\xFF\xFF\xFF");
+    EXPECT_EQ(*PlainWav(AsBytes(piped), "clip"), plain);
+  }
+}
+
+TEST(PlainWav, RefusesWhatIsCut) {
   const std::string file = Riff(Chunk("fmt ", WavFormat({})) + Chunk("data", "12345678"));
   EXPECT_EQ(WavError(file.substr(0, file.size() - 1)),
             "clip: a chunk of 8 bytes at byte 36, of which 7 are there, wanted a file that is not "
@@ -114,7 +131,7 @@ TEST(CheckWav, RefusesWhatIsCut) {
   EXPECT_EQ(WavError(piped), "no error");
 }
 
-TEST(CheckWav, RefusesOddFormats) {
+TEST(PlainWav, RefusesOddFormats) {
   const auto error_of = [](const WavShape& shape) {
     return WavError(Riff(Chunk("fmt ", WavFormat(shape)) + Chunk("data", "1234")));
   };
@@ -136,7 +153,7 @@ TEST(CheckWav, RefusesOddFormats) {
   EXPECT_EQ(WavError(Riff(Chunk("fmt ", format) + Chunk("data", "1234"))),
             "clip: format: 0 bytes per frame, wanted 2 for 1 channels of 16 bits");
   EXPECT_EQ(WavError(Riff(Chunk("fmt ", "12") + Chunk("data", "1234"))),
-            "clip: format: truncated at byte 2 in channels: 0 bytes left, wanted 2");
+            "clip: format, byte 2: 0 bytes left for channels, wanted 2");
 }
 
 /// A page with one segment.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/bytes.h"
+#include "media/audio_container.h"
 #include "media/audio_testing.h"
 #include "support/testing.h"
 
@@ -18,8 +19,10 @@ using testing::SilentMp3Frame;
 /// Where the tag begins in a frame of one channel of MPEG 1.
 constexpr size_t kTagOffset = 21;
 
-std::string FileBytes(const std::string& name) {
-  return testing::ReadOrDie(testing::TestdataPath("media/audio/files/" + name));
+/// Without the tag in front.
+std::string FramesOf(const std::string& name) {
+  const std::string file = testing::ReadOrDie(testing::TestdataPath("media/audio/files/" + name));
+  return file.substr(FindAudio(AsBytes(file), name)->offset);
 }
 
 std::string ErrorOf(const std::string& file) {
@@ -57,10 +60,11 @@ TEST(IsMp3Frame, NeedsAHeaderOfLayer3) {
 
 TEST(CountedMp3, KeepsATagThatIsRight) {
   for (const char* name : {"cbr32_16k_mono.mp3", "cbr96_44k_stereo.mp3"}) {
-    const std::string file = FileBytes(name);
+    const std::string file = FramesOf(name);
     const auto counted = CountedMp3(AsBytes(file), "clip");
     ASSERT_TRUE(counted.ok()) << counted.error().Message();
     EXPECT_EQ(*counted, file);
+    EXPECT_NE(file.substr(0, 100).find("Info"), std::string::npos);
   }
   const std::string file = TagFrame(1, 3) + Repeated(SilentMp3Frame(5), 3);
   EXPECT_EQ(*CountedMp3(AsBytes(file), "clip"), file);
@@ -95,8 +99,8 @@ TEST(CountedMp3, RefusesWhatIsCutOrDamaged) {
   EXPECT_EQ(ErrorOf(Repeated(frame, 3).substr(0, 600)),
             "clip: an MP3 frame of 208 bytes at byte 416, of which 184 are there, wanted a file "
             "that is not cut");
-  EXPECT_EQ(ErrorOf(TagFrame(1, 3) + Repeated(frame, 2)),
-            "clip: 2 MP3 frames, wanted 3, as its header says");
+  EXPECT_EQ(ErrorOf(TagFrame(1, 4) + Repeated(frame, 2)),
+            "clip: 2 MP3 frames, wanted 4, as its header says");
   // Two files, one behind the other: libsndfile would read the first alone.
   const std::string file = TagFrame(1, 3) + Repeated(frame, 3);
   EXPECT_EQ(ErrorOf(file + file), "clip: 7 MP3 frames, wanted 3, as its header says");

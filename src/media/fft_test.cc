@@ -16,15 +16,21 @@ using Values = std::array<double, kFftSize>;
 
 /// The definition, in long double.
 Spectrum Definition(const Values& values) {
+  std::array<long double, kFftSize> cosine;
+  std::array<long double, kFftSize> sine;
+  for (size_t j = 0; j < kFftSize; ++j) {
+    const long double angle =
+        -2 * std::numbers::pi_v<long double> * static_cast<long double>(j) / kFftSize;
+    cosine[j] = std::cos(angle);
+    sine[j] = std::sin(angle);
+  }
   Spectrum out;
   for (size_t k = 0; k < kFftBins; ++k) {
     long double re = 0;
     long double im = 0;
     for (size_t j = 0; j < kFftSize; ++j) {
-      const long double angle = -2 * std::numbers::pi_v<long double> *
-                                static_cast<long double>(j * k % kFftSize) / kFftSize;
-      re += values[j] * std::cos(angle);
-      im += values[j] * std::sin(angle);
+      re += values[j] * cosine[j * k % kFftSize];
+      im += values[j] * sine[j * k % kFftSize];
     }
     out.re[k] = static_cast<double>(re);
     out.im[k] = static_cast<double>(im);
