@@ -83,6 +83,7 @@ TESTED_ELSEWHERE = {
     "src/server/api_choice.cc": "src/server/api_reply_test.cc",
     "src/server/api_fields.cc": "src/server/api_request_test.cc reads every field",
     "src/server/api_values.cc": "src/server/api_request_test.cc",
+    "src/chat/json_check.cc": "src/chat/messages_test.cc shows all that is found",
     "src/jinja/compare.cc": "src/jinja/arithmetic_test.cc and value_test.cc",
     "src/jinja/evaluate.cc": "src/jinja/interpreter_test.cc, and by all tests of the language",
     "src/jinja/filters_text.cc": "src/jinja/filters_test.cc",

@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "chat/media_part.h"
+
 // builtin_template.S
 extern "C" const char facet_builtin_template[];
 extern "C" const uint64_t facet_builtin_template_size;
@@ -37,6 +39,7 @@ constexpr std::string_view kFunction = "Qf2";
 constexpr std::string_view kResult = "Qr3";
 constexpr std::string_view kSystem = "Qs4";
 constexpr std::string_view kNoRole = "Qz5";
+constexpr std::string_view kImagePlaceholder = "<|image|>";
 
 Json Message(std::string_view role, Json content) {
   return Json::MakeObject({{"role", role}, {"content", std::move(content)}});
@@ -122,7 +125,7 @@ ChatTemplate::ChatTemplate(jinja::Template compiled, std::string_view source, st
       eos_text_(std::move(eos_text)) {}
 
 Result<Prompt> ChatTemplate::Render(const ChatRequest& request) const {
-  size_t bytes_left = kMaxRequestBytes;
+  size_t bytes_left = kMaxRequestBytes + MediaBytes(request.messages);
   FACET_RETURN_IF_ERROR(CheckSize(request.messages, "messages", bytes_left));
   FACET_RETURN_IF_ERROR(CheckSize(request.tools, "tools", bytes_left));
   FACET_RETURN_IF_ERROR(CheckSize(request.variables, "variables", bytes_left));
@@ -189,6 +192,9 @@ void ChatTemplate::FindTraits() {
   const auto plain = probe({Question()}, {}, false);
   const auto thinking = probe({Question()}, {}, true);
   traits_.knows_thinking = plain.has_value() && thinking.has_value() && *plain != *thinking;
+
+  const Json picture = Json::MakeArray({Json::MakeObject({{"type", "image"}})});
+  traits_.knows_media = writes(probe({Message("user", picture)}, {}, false), kImagePlaceholder);
   traits_.knows_tools = writes(probe({Question()}, Json::MakeArray({Tool()}), false), kFunction);
 }
 

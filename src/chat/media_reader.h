@@ -28,7 +28,10 @@ struct MediaSettings {
   ImageLimits image_limits = {};
   AudioLimits audio_limits = {};
   HelperLimits helper_limits = {};
-  int max_items = 256;  ///< pictures, frames and windows of one request
+  // Of one request:
+  int max_items = 256;                   ///< pictures, frames and windows of sound
+  int max_tokens = 1 << 18;              ///< soft tokens; the context, where it is smaller
+  size_t max_bytes = size_t{256} << 20;  ///< of all files
   /// Fetches an http or https URL; empty: refused with how to allow it. `where` names the part.
   std::function<Result<std::string>(const std::string& url, const std::string& where)> fetch = {};
   /// Reads a file that a part names by `path`; empty: such parts are refused.
@@ -36,8 +39,9 @@ struct MediaSettings {
 };
 
 struct MediaContent {
-  std::vector<MediaPart> parts;      ///< in the order of the messages
-  std::vector<std::string> notices;  ///< what a user should know: what was cut, shrunk, unheard
+  std::vector<MediaPart> parts = {};  ///< in the order of the messages
+  std::vector<std::string> notices =
+      {};  ///< what a user should know: what was cut, shrunk, unheard
 };
 
 /// Immutable, so any number of threads may read.
@@ -46,7 +50,9 @@ class MediaReader {
   explicit MediaReader(MediaSettings settings);
   [[nodiscard]] const MediaSettings& settings() const { return settings_; }
 
-  /// An error names the part in `where` ("messages[0].content[1].image_url.url").
+  /// Of messages that passed CheckMessages. Files are known by their first bytes, whatever a part
+  /// says of them. An error names the member in `where` ("messages[0].content[1].image_url.url"),
+  /// or the file that it names by `path`.
   [[nodiscard]] Result<MediaContent> Read(const Json& messages) const;
 
  private:

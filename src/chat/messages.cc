@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "base/utf8.h"
+#include "chat/json_check.h"
+#include "chat/media_part.h"
 
 namespace facet {
 namespace {
@@ -31,36 +33,8 @@ std::optional<Role> RoleOf(const Json& message) {
   return std::nullopt;
 }
 
-/// What an error says was found: a short text as it is, else the kind.
-std::string Found(const Json* value) {
-  constexpr size_t kShown = 40;
-  if (value == nullptr) {
-    return "nothing";
-  }
-  if (!value->is_string()) {
-    return std::string(value->KindName());
-  }
-  const std::string& text = value->as_string();
-  if (text.size() <= kShown) {
-    return value->Dump();
-  }
-  size_t end = kShown;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) {
-    --end;  // not inside a character
-  }
-  return Json(text.substr(0, end) + "...").Dump();
-}
-
 /// A member may be absent or null where that means the same.
 bool HasValue(const Json& object, std::string_view key) { return !object[key].is_null(); }
-
-Status CheckMember(const std::string& where, const Json& object, std::string_view key,
-                   std::string_view wanted, bool is_right) {
-  if (is_right) {
-    return {};
-  }
-  return Refuse(fmt::format("{}.{}", where, key), Found(object.Find(key)), std::string(wanted));
-}
 
 Status CheckCount(const std::string& where, const Json& list, size_t limit) {
   if (list.items().size() > limit) {
@@ -70,30 +44,31 @@ Status CheckCount(const std::string& where, const Json& list, size_t limit) {
   return {};
 }
 
-bool IsMedia(std::string_view part_type) {
-  for (const std::string_view type : {"image", "image_url", "input_image", "audio", "audio_url",
-                                      "input_audio", "video", "video_url", "input_video", "file"}) {
-    if (part_type == type) {
-      return true;
-    }
+Status CheckPart(const std::string& where, const Json& part, Role role) {
+  if (!part.is_object()) {
+    return Refuse(where, std::string(part.KindName()), "a content part");
   }
-  return false;
+  const bool may_be_media = role == Role::kUser || role == Role::kTool;
+  if (!IsMediaPart(part)) {
+    FACET_RETURN_IF_ERROR(CheckMember(
+        where, part, "type",
+        may_be_media ? "text, image_url, input_audio, audio_url, video_url, image, audio or video"
+                     : "text",
+        part["type"].as_string() == "text"));
+    return CheckMember(where, part, "text", "a string", part["text"].is_string());
+  }
+  if (!may_be_media) {
+    return CheckMember(where, part, "type", "text (media are for messages of role user or tool)",
+                       false);
+  }
+  const Result<GivenMedia> media = ReadMediaPart(part, where);
+  return media.ok() ? Status() : media.error();
 }
 
-Status CheckParts(const std::string& where, const Json& parts) {
+Status CheckParts(const std::string& where, const Json& parts, Role role) {
   FACET_RETURN_IF_ERROR(CheckCount(where, parts, kMaxParts));
   for (size_t i = 0; i < parts.items().size(); ++i) {
-    const Json& part = parts.items()[i];
-    const std::string part_where = fmt::format("{}[{}]", where, i);
-    if (!part.is_object()) {
-      return Refuse(part_where, std::string(part.KindName()), "a content part");
-    }
-    const std::string& type = part["type"].as_string();
-    FACET_RETURN_IF_ERROR(CheckMember(
-        part_where, part, "type",
-        IsMedia(type) ? "text: pictures, sound and video cannot be read" : "text", type == "text"));
-    FACET_RETURN_IF_ERROR(
-        CheckMember(part_where, part, "text", "a string", part["text"].is_string()));
+    FACET_RETURN_IF_ERROR(CheckPart(fmt::format("{}[{}]", where, i), parts.items()[i], role));
   }
   return {};
 }
@@ -101,7 +76,7 @@ Status CheckParts(const std::string& where, const Json& parts) {
 Status CheckContent(const std::string& where, const Json& message, Role role) {
   const Json& content = message["content"];
   if (content.is_array()) {
-    return CheckParts(where + ".content", content);
+    return CheckParts(where + ".content", content, role);
   }
   const bool may_be_anything = role == Role::kTool && message.contains("content");
   const bool may_lack = role == Role::kAssistant && content.is_null();
@@ -262,6 +237,19 @@ Json JoinedText(const Json& content) {
   return text;
 }
 
+/// Content with its media parts as templates know them. What they hold stays behind.
+Json RewriteContent(const Json& content) {
+  if (std::none_of(content.items().begin(), content.items().end(), IsMediaPart)) {
+    return content;
+  }
+  Json::Array parts;
+  parts.reserve(content.items().size());
+  for (const Json& part : content.items()) {
+    parts.push_back(IsMediaPart(part) ? Json::MakeObject({{"type", TemplateType(part)}}) : part);
+  }
+  return parts;
+}
+
 /// The name under which the template reads a reasoning member, unless it stands there already.
 std::string_view ReasoningKey(const Json& message, std::string_view key, std::string_view read) {
   return read.empty() || HasValue(message, read) ? key : read;
@@ -279,6 +267,8 @@ Json RewriteMessage(const Json& message, const Rewriting& rewriting) {
       members.emplace_back(key, "system");
     } else if (key == "content" && is_system && rewriting.joins_system_parts) {
       members.emplace_back(key, JoinedText(value));
+    } else if (key == "content") {
+      members.emplace_back(key, RewriteContent(value));
     } else if (key == "tool_calls") {
       members.emplace_back(key, RewriteCalls(value));
     } else if (key == "reasoning" || key == "reasoning_content") {

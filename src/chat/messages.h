@@ -23,7 +23,7 @@ inline constexpr int kMaxRequestDepth = 200;
 
 /// Messages in the OpenAI chat shape, with these additions: `reasoning` or `reasoning_content` and
 /// `tool_responses` on assistant messages; any JSON value as the content of a tool message. Content
-/// parts must be of type text.
+/// parts are of type text, or, in messages of role user and tool, media (media_part.h).
 Status CheckMessages(const Json& messages);
 
 /// An array of functions, each wrapped as OpenAI does or bare; or null.
@@ -43,7 +43,7 @@ struct Rewriting {
 
 /// The messages, which must have passed CheckMessages, in the form that templates read: null
 /// members dropped, call arguments that are JSON text of an object parsed, calls wrapped in
-/// `function`, and changed as `rewriting` says.
+/// `function`, media parts reduced to {"type": "image"}, "audio" or "video", and changed as `rewriting` says.
 Json RewriteMessages(const Json& messages, const Rewriting& rewriting);
 
 /// The tools, which must have passed CheckTools: each wrapped in `function`, null members dropped.

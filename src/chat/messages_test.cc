@@ -51,10 +51,17 @@ TEST(CheckMessagesTest, SaysWhichMessageIsWrong) {
       {R"([{"role":"user","content":["a"]}])",
        "messages[0].content[0]: a string, wanted a content part"},
       {R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url"}]}])",
-       "messages[0].content[1].type: \"image_url\", wanted text: pictures, sound and video cannot "
-       "be read"},
-      {R"([{"role":"user","content":[{"type":"smell"}]}])",
+       "messages[0].content[1].image_url: nothing, wanted an object with url"},
+      {R"([{"role":"user","content":[{"type":"image_url","image_url":{"url":"a","detail":"hi"}}]}])",
+       "messages[0].content[0].image_url.detail: \"hi\", wanted low, auto or high"},
+      {R"([{"role":"system","content":[{"type":"image_url","image_url":"a"}]}])",
+       "messages[0].content[0].type: \"image_url\", wanted text (media are for messages of role "
+       "user or tool)"},
+      {R"([{"role":"assistant","content":[{"type":"smell"}]}])",
        "messages[0].content[0].type: \"smell\", wanted text"},
+      {R"([{"role":"user","content":[{"type":"smell"}]}])",
+       "messages[0].content[0].type: \"smell\", wanted text, image_url, input_audio, audio_url, "
+       "video_url, image, audio or video"},
       {R"([{"role":"user","content":[{"type":"text"}]}])",
        "messages[0].content[0].text: nothing, wanted a string"},
       {R"([{"role":"user","content":"a","name":1}])",
@@ -192,6 +199,16 @@ std::string Rewritten(std::string_view messages, const Rewriting& rewriting) {
   const Json parsed = Parse(messages);
   EXPECT_TRUE(CheckMessages(parsed).ok()) << messages;
   return RewriteMessages(parsed, rewriting).Dump();
+}
+
+TEST(RewriteMessagesTest, LeavesOfMediaOnlyWhatTheyAre) {
+  EXPECT_EQ(Rewritten(R"([{"role":"user","content":[{"type":"text","text":"a"},
+      {"type":"image_url","image_url":{"url":"data:,"}},
+      {"type":"input_audio","input_audio":{"data":"QUJD","format":"wav"}},
+      {"type":"video","frames":["data:,"],"fps":1}]}])",
+                      {}),
+            R"([{"role":"user","content":[{"type":"text","text":"a"},{"type":"image"},)"
+            R"({"type":"audio"},{"type":"video"}]}])");
 }
 
 TEST(RewriteMessagesTest, DropsNullsWrapsCallsAndParsesArguments) {

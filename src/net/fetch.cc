@@ -3,6 +3,7 @@
 
 #include <curl/curl.h>
 #include <fmt/format.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -14,11 +15,11 @@
 
 #include "base/utf8.h"
 #include "net/model_name.h"
+#include "net/public_address.h"
 
 namespace facet {
 namespace {
 
-constexpr int kMaxRedirects = 10;
 constexpr size_t kMaxHeaderBytes = 4096;
 constexpr uint64_t kMaxDroppedBytes = uint64_t{64} << 10;  // Of bodies that nobody reads.
 constexpr long kConnectTimeoutSeconds = 30;
@@ -61,6 +62,7 @@ class Hop {
  private:
   static size_t OnHeader(char* data, size_t size, size_t count, void* self);
   static size_t OnBody(char* data, size_t size, size_t count, void* self);
+  static curl_socket_t OnConnect(void* self, curlsocktype purpose, curl_sockaddr* address);
   bool TakeHeader(std::string_view line);
   bool TakeBody(std::span<const std::byte> bytes);
   void TakeStatusLine(std::string_view line);
@@ -77,6 +79,7 @@ class Hop {
   std::string redirect_;
   std::optional<Error> refusal_;
   bool is_head_done_ = false;
+  bool was_kept_off_ = false;  // an address was not public
   uint64_t n_dropped_ = 0;
 };
 
@@ -102,6 +105,14 @@ Status Hop::Configure(const FetchRequest& request, const std::string& url,
             Set(easy_, CURLOPT_HEADERDATA, static_cast<void*>(this)) &&
             Set(easy_, CURLOPT_WRITEFUNCTION, &Hop::OnBody) &&
             Set(easy_, CURLOPT_WRITEDATA, static_cast<void*>(this));
+  if (request.only_public) {
+    ok = ok && Set(easy_, CURLOPT_PROXY, "") &&
+         Set(easy_, CURLOPT_OPENSOCKETFUNCTION, &Hop::OnConnect) &&
+         Set(easy_, CURLOPT_OPENSOCKETDATA, static_cast<void*>(this));
+  }
+  if (request.timeout_s > 0) {
+    ok = ok && Set(easy_, CURLOPT_TIMEOUT, static_cast<long>(request.timeout_s));
+  }
   const auto add_header = [this, &ok](const std::string& line) {
     curl_slist* longer = curl_slist_append(headers_.get(), line.c_str());
     ok = ok && longer != nullptr;
@@ -150,6 +161,14 @@ size_t Hop::OnBody(char* data, size_t size, size_t count, void* self) {
   const size_t n_bytes = size * count;
   const std::span bytes(reinterpret_cast<const std::byte*>(data), n_bytes);
   return static_cast<Hop*>(self)->TakeBody(bytes) ? n_bytes : 0;
+}
+
+curl_socket_t Hop::OnConnect(void* self, curlsocktype, curl_sockaddr* address) {
+  if (!IsPublicAddress(address->addr)) {
+    static_cast<Hop*>(self)->was_kept_off_ = true;
+    return CURL_SOCKET_BAD;
+  }
+  return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
 void Hop::TakeStatusLine(std::string_view line) {
@@ -249,6 +268,11 @@ FetchResult Hop::Outcome(CURLcode code, const std::string& url) const {
     result.error = *refusal_;
     return result;
   }
+  if (was_kept_off_ && head_.status == 0) {
+    result.kind = Kind::kRefused;
+    result.error = Refuse(url, "an address that is not of the public network", "one that is");
+    return result;
+  }
   curl_off_t seconds = 0;
   if (curl_easy_getinfo(easy_.get(), CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK && seconds > 0) {
     result.retry_after_s =
@@ -289,7 +313,7 @@ FetchResult Fetch(const FetchRequest& request, const FetchSink& sink) {
   const std::string origin = target->Origin();
   std::string url = request.url;
   FetchHead head;
-  for (int n_redirects = 0; n_redirects <= kMaxRedirects; ++n_redirects) {
+  for (int n_redirects = 0; n_redirects <= request.max_redirects; ++n_redirects) {
     Hop hop(sink, std::move(head));
     FetchResult result =
         hop.Run(request, url, target->Origin() == origin ? request.token : std::string());
@@ -303,7 +327,8 @@ FetchResult Fetch(const FetchRequest& request, const FetchSink& sink) {
       return {.error = target.error()};
     }
   }
-  return {.error = Refuse(request.url, fmt::format("more than {} redirects", kMaxRedirects))};
+  return {.error =
+              Refuse(request.url, fmt::format("more than {} redirects", request.max_redirects))};
 }
 
 }  // namespace facet

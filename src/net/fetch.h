@@ -23,6 +23,11 @@ struct FetchRequest {
   uint64_t offset = 0;  ///< above 0: only the bytes from here on are asked for
   std::string if_range =
       {};  ///< with an offset: the validator (ETag or date) of what is there already
+  int max_redirects = 10;
+  int timeout_s = 0;  ///< of each request, to its end; 0: none
+  /// Only addresses of the public network are connected to (public_address.h), and no proxy of the
+  /// environment is used, which could go anywhere: for URLs of strangers.
+  bool only_public = false;
 };
 
 /// What an answer says before its body. Texts are as they came, empty when absent, at most 4096
@@ -61,8 +66,8 @@ struct FetchResult {
   std::optional<int> retry_after_s = {};  ///< what the server asked for
 };
 
-/// Blocks until the answer has ended. At most 10 redirects, to http and https only and never from
-/// https to http. A connection that moves less than 1 kB per second for a minute counts as lost.
+/// Blocks until the answer has ended. Redirects go to http and https only and never from https to
+/// http. A connection that moves less than 1 kB per second for a minute counts as lost.
 /// Safe from any thread.
 FetchResult Fetch(const FetchRequest& request, const FetchSink& sink);
 

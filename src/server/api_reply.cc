@@ -186,10 +186,14 @@ struct ApiReply::State {
   [[nodiscard]] Json Logprobs(std::span<const ListedToken> tokens) const;
   [[nodiscard]] Json CallOf(int choice, const ReplyDelta& delta) const;
   [[nodiscard]] Json Usage() const;
+  /// Adds what a user should know of the media of the request, where there is something.
+  void AddNotices(Json* body) const;
   [[nodiscard]] Totals Count() const;
 
   /// An event of a stream: `delta` is a chat's delta, or a completion's text.
-  [[nodiscard]] std::string Chunk(int choice, Json delta, Json logprobs, Json finish_reason) const;
+  [[nodiscard]] Json Chunk(int choice, Json delta, Json logprobs, Json finish_reason) const;
+  /// The chunk that a chat's choice begins with; the first one has the notices.
+  [[nodiscard]] std::string RoleChunk(int choice) const;
   [[nodiscard]] std::string PartChunk(int choice, const ChoicePart& part) const;
   [[nodiscard]] std::string EndChunk(int choice) const;
 
@@ -236,6 +240,13 @@ Json ApiReply::State::CallOf(int choice, const ReplyDelta& delta) const {
 /// first choice found.
 ApiReply::Totals ApiReply::State::Count() const {
   Totals totals;
+  for (const PlacedMedia& media : request->engine.media) {
+    const MediaKind kind = media.item->kind;
+    int& n = kind == MediaKind::kImage   ? totals.n_image
+             : kind == MediaKind::kAudio ? totals.n_audio
+                                         : totals.n_video;
+    n += media.item->n_tokens;
+  }
   for (size_t i = 0; i < choices.size(); ++i) {
     const ApiChoice& choice = choices[i].events;
     const RequestStats stats = choice.stats();
@@ -254,18 +265,30 @@ ApiReply::Totals ApiReply::State::Count() const {
 
 Json ApiReply::State::Usage() const {
   const Totals totals = Count();
+  Json prompt_details = Json::MakeObject({{"cached_tokens", totals.n_cached}});
+  if (!request->engine.media.empty()) {
+    prompt_details.Set("audio_tokens", totals.n_audio);
+    prompt_details.Set("image_tokens", totals.n_image);
+    prompt_details.Set("video_tokens", totals.n_video);
+  }
   return Json::MakeObject(
       {{"prompt_tokens", totals.n_prompt},
        {"completion_tokens", totals.n_generated},
        {"total_tokens", totals.n_prompt + totals.n_generated},
-       {"prompt_tokens_details", Json::MakeObject({{"cached_tokens", totals.n_cached}})},
+       {"prompt_tokens_details", std::move(prompt_details)},
        {"completion_tokens_details", Json::MakeObject({{"reasoning_tokens", totals.n_thought}})}});
+}
+
+void ApiReply::State::AddNotices(Json* body) const {
+  Json::Array notices(request->media.notices.begin(), request->media.notices.end());
+  if (!notices.empty()) {
+    body->Set("notices", std::move(notices));
+  }
 }
 
 // --- streams -------------------------------------------------------------------------------------
 
-std::string ApiReply::State::Chunk(int choice, Json delta, Json logprobs,
-                                   Json finish_reason) const {
+Json ApiReply::State::Chunk(int choice, Json delta, Json logprobs, Json finish_reason) const {
   Json item = Json::MakeObject({{"index", choice},
                                 {is_chat() ? "delta" : "text", std::move(delta)},
                                 {"logprobs", std::move(logprobs)},
@@ -281,6 +304,15 @@ std::string ApiReply::State::Chunk(int choice, Json delta, Json logprobs,
   if (request->include_usage) {
     chunk.Set("usage", nullptr);
   }
+  return chunk;
+}
+
+std::string ApiReply::State::RoleChunk(int choice) const {
+  Json role = Json::MakeObject({{"role", "assistant"}, {"content", ""}});
+  Json chunk = Chunk(choice, std::move(role), nullptr, nullptr);
+  if (choice == 0) {
+    AddNotices(&chunk);
+  }
   return EventOf(chunk);
 }
 
@@ -289,7 +321,7 @@ std::string ApiReply::State::PartChunk(int choice, const ChoicePart& part) const
   Json logprobs =
       has_logprobs() && delta.kind == DeltaKind::kContent ? Logprobs(part.tokens) : Json();
   if (!is_chat()) {
-    return Chunk(choice, delta.text, std::move(logprobs), nullptr);
+    return EventOf(Chunk(choice, delta.text, std::move(logprobs), nullptr));
   }
   Json body = Json(Json::Object());
   switch (delta.kind) {
@@ -307,12 +339,12 @@ std::string ApiReply::State::PartChunk(int choice, const ChoicePart& part) const
       break;
     }
   }
-  return Chunk(choice, std::move(body), std::move(logprobs), nullptr);
+  return EventOf(Chunk(choice, std::move(body), std::move(logprobs), nullptr));
 }
 
 std::string ApiReply::State::EndChunk(int choice) const {
-  return Chunk(choice, is_chat() ? Json(Json::Object()) : Json(""), nullptr,
-               choices[static_cast<size_t>(choice)].events.finish_reason());
+  return EventOf(Chunk(choice, is_chat() ? Json(Json::Object()) : Json(""), nullptr,
+                       choices[static_cast<size_t>(choice)].events.finish_reason()));
 }
 
 // --- whole replies -------------------------------------------------------------------------------
@@ -389,11 +421,10 @@ std::string ApiReply::Start() {
   for (size_t i = 0; i < state_->choices.size(); ++i) {
     const auto choice = static_cast<int>(i);
     if (state_->is_chat()) {
-      Json role = Json::MakeObject({{"role", "assistant"}, {"content", ""}});
-      chunks += state_->Chunk(choice, std::move(role), nullptr, nullptr);
+      chunks += state_->RoleChunk(choice);
     } else if (state_->request->echo) {
       std::string echo = std::exchange(state_->choices[i].content, {});
-      chunks += state_->Chunk(choice, std::move(echo), nullptr, nullptr);
+      chunks += EventOf(state_->Chunk(choice, std::move(echo), nullptr, nullptr));
     }
   }
   return chunks;
@@ -444,6 +475,7 @@ std::string ApiReply::Finish() {
     }
     body.Set("choices", std::move(items));
     body.Set("usage", state_->Usage());
+    state_->AddNotices(&body);
     return body.Dump();
   }
   if (state_->error) {

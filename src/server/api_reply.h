@@ -48,6 +48,9 @@ class ApiReply {
   struct Totals {
     int n_prompt = 0;
     int n_cached = 0;
+    int n_image = 0;  ///< of the prompt, soft tokens of pictures
+    int n_audio = 0;
+    int n_video = 0;
     int n_generated = 0;
     int n_thought = 0;
     int n_calls = 0;

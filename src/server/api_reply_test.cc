@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <random>
 #include <set>
 #include <string>
@@ -129,6 +130,35 @@ TEST(ChatReply, IsOneObject) {
             R"("usage":{"prompt_tokens":3,"completion_tokens":5,"total_tokens":8,)"
             R"("prompt_tokens_details":{"cached_tokens":2},)"
             R"("completion_tokens_details":{"reasoning_tokens":0}}})");
+}
+
+/// A chat about a picture of 3 tokens, sound of 2 and two frames of 4.
+ApiRequest ChatWithMedia(const std::string& members) {
+  ApiRequest request = Chat(members);
+  const auto place = [&](MediaKind kind, int n_tokens) {
+    request.engine.media.push_back(
+        {0, std::make_shared<const MediaItem>(MediaItem{.kind = kind, .n_tokens = n_tokens})});
+  };
+  place(MediaKind::kImage, 3);
+  place(MediaKind::kAudio, 2);
+  place(MediaKind::kVideoFrame, 4);
+  place(MediaKind::kVideoFrame, 4);
+  request.media.notices = {"a: shrunk", "b: cut"};
+  return request;
+}
+
+TEST(ChatReply, CountsMediaAndTellsNotices) {
+  const Json whole = Parse(Answer(ChatWithMedia(""), Events({"Hi"})));
+  EXPECT_EQ(whole["usage"]["prompt_tokens_details"].Dump(),
+            R"({"cached_tokens":2,"audio_tokens":2,"image_tokens":3,"video_tokens":8})");
+  EXPECT_EQ(whole["notices"].Dump(), R"(["a: shrunk","b: cut"])");
+  const auto chunks = ChunksOf(Answer(
+      ChatWithMedia(R"("stream":true,"stream_options":{"include_usage":true})"), Events({"Hi"})));
+  ASSERT_EQ(chunks.size(), 4U);
+  EXPECT_EQ(chunks[0]["notices"], whole["notices"]);
+  EXPECT_FALSE(chunks[1].contains("notices"));
+  EXPECT_FALSE(chunks[3].contains("notices"));
+  EXPECT_EQ(chunks[3]["usage"]["prompt_tokens_details"], whole["usage"]["prompt_tokens_details"]);
 }
 
 TEST(ChatReply, IsAStreamOfChunks) {

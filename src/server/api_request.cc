@@ -57,7 +57,8 @@ Status CheckRanges(const ApiFields& fields, const ServedModel& model) {
   Request request = fields.request.engine;
   request.prompt = {0};
   request.thought = {};
-  const Status status = CheckRequest(request, {.n_vocab = model.vocab->size(), .n_context = std::numeric_limits<int>::max()});
+  const Status status = CheckRequest(
+      request, {.n_vocab = model.vocab->size(), .n_context = std::numeric_limits<int>::max()});
   if (status.ok()) {
     return {};
   }

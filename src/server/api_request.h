@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/status.h"
 #include "chat/chat_template.h"
+#include "chat/media_reader.h"
 #include "engine/request.h"
 #include "server/served_model.h"
 
@@ -26,6 +27,7 @@ struct ApiRequest {
   enum class Kind { kChat, kCompletion };
   Kind kind = Kind::kChat;
   ChatRequest chat;                 ///< kChat; tools are null with tool_choice none
+  MediaContent media;               ///< kChat; what ReadMedia read of the messages
   std::vector<PromptText> prompts;  ///< kCompletion, not empty
   bool echo = false;                ///< kCompletion
   /// Sampling, limits, stop texts, logprobs, salt; without prompt, id, end tokens, thought tokens.

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "chat/media_prompt.h"
 #include "chat/prompt.h"
 #include "chat/reply.h"
 
@@ -37,8 +38,26 @@ ReplyMarks FindReplyMarks(const Vocab& vocab) {
           .call_close = vocab.Find("<tool_call|>").value_or(-1)};
 }
 
+Status ReadMedia(const ServedModel& model, ApiRequest* request) {
+  if (!HasMedia(request->chat.messages)) {
+    return {};
+  }
+  static const MediaReader kTextOnly{MediaSettings()};  // refuses each part and says why
+  const MediaReader& reader = model.media == nullptr ? kTextOnly : *model.media;
+  FACET_ASSIGN(request->media, reader.Read(request->chat.messages));
+  return {};
+}
+
+Result<Prompt> RenderPrompt(const ApiRequest& request, const ServedModel& model) {
+  FACET_ASSIGN(Prompt prompt, model.chat_template->Render(request.chat));
+  if (request.media.parts.empty()) {
+    return prompt;
+  }
+  return ExpandMedia(prompt, request.media.parts, *model.vocab);
+}
+
 Result<std::string> RenderText(const ApiRequest& request, const ServedModel& model) {
-  FACET_ASSIGN(const Prompt prompt, model.chat_template->Render(request.chat));
+  FACET_ASSIGN(const Prompt prompt, RenderPrompt(request, model));
   std::string text;
   for (const TextRun& run : prompt.runs) {
     text += run.text;
@@ -46,20 +65,21 @@ Result<std::string> RenderText(const ApiRequest& request, const ServedModel& mod
   return text;
 }
 
-Result<std::vector<std::vector<int32_t>>> MakePrompts(const ApiRequest& request,
-                                                      const ServedModel& model,
-                                                      const TurnMemory& memory) {
+Result<std::vector<std::vector<int32_t>>> MakePrompts(const ServedModel& model,
+                                                      const TurnMemory& memory,
+                                                      ApiRequest* request) {
   std::vector<std::vector<int32_t>> prompts;
-  if (request.kind == ApiRequest::Kind::kChat) {
-    FACET_ASSIGN(const Prompt prompt, model.chat_template->Render(request.chat));
+  Request& engine = request->engine;
+  if (request->kind == ApiRequest::Kind::kChat) {
+    FACET_ASSIGN(const Prompt prompt, RenderPrompt(*request, model));
     std::vector<int32_t> tokens = TokenizePrompt(*model.tokenizer, *model.vocab, prompt);
-    prompts.push_back(request.engine.reuses_prefix
-                          ? memory.Restore(std::move(tokens), request.engine.cache_salt)
-                          : std::move(tokens));
+    prompts.push_back(engine.reuses_prefix ? memory.Restore(std::move(tokens), engine.cache_salt)
+                                           : std::move(tokens));
+    FACET_ASSIGN(engine.media, PlaceMedia(prompts.back(), request->media.parts, *model.vocab));
     return prompts;
   }
-  prompts.reserve(request.prompts.size());
-  for (const PromptText& prompt : request.prompts) {
+  prompts.reserve(request->prompts.size());
+  for (const PromptText& prompt : request->prompts) {
     if (const auto* text = std::get_if<std::string>(&prompt)) {
       prompts.push_back(TokenizePrompt(*model.tokenizer, *model.vocab, Prompt{{{*text, true}}}));
     } else {

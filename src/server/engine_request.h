@@ -25,14 +25,22 @@ struct ReplyMarks {
 };
 ReplyMarks FindReplyMarks(const Vocab& vocab);
 
+/// Reads the media of a chat's messages into `request->media`: fetched, decoded and sized, which
+/// takes its time. An error names the part.
+Status ReadMedia(const ServedModel& model, ApiRequest* request);
+
+/// A chat's prompt with its media written out (ReadMedia comes before).
+Result<Prompt> RenderPrompt(const ApiRequest& request, const ServedModel& model);
+
 /// The text of a chat's prompt, control tokens written out.
 Result<std::string> RenderText(const ApiRequest& request, const ServedModel& model);
 
 /// The tokens of each prompt; earlier turns of a chat have those that were drawn (`memory`),
-/// unless nothing is to be reused. An error names the parameter.
-Result<std::vector<std::vector<int32_t>>> MakePrompts(const ApiRequest& request,
-                                                      const ServedModel& model,
-                                                      const TurnMemory& memory);
+/// unless nothing is to be reused. Where media lie in them is noted in `request->engine`. An error
+/// names the parameter.
+Result<std::vector<std::vector<int32_t>>> MakePrompts(const ServedModel& model,
+                                                      const TurnMemory& memory,
+                                                      ApiRequest* request);
 
 /// One choice without an id. Choices are numbered prompt by prompt.
 Request MakeEngineRequest(const ApiRequest& request, const ServedModel& model,

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "server/served_model_testing.h"
 
@@ -90,7 +91,8 @@ TEST(MakeEngineRequest, LeavesCompletionsAsTheyAre) {
 
 TEST(MakePrompts, KeepsTypedMarksText) {
   const TurnMemory memory(&TinyVocab(), 1 << 20);
-  const auto prompts = MakePrompts(Chat(false), MakeServedModel(), memory);
+  ApiRequest api = Chat(false);
+  const auto prompts = MakePrompts(MakeServedModel(), memory, &api);
   ASSERT_TRUE(prompts.ok()) << prompts.error().Message();
   ASSERT_EQ(prompts->size(), 1U);
   EXPECT_EQ(std::count(prompts->at(0).begin(), prompts->at(0).end(), IdOf("<|turn>")), 2);
@@ -103,7 +105,7 @@ TEST(MakePrompts, RestoresTurnsOnlyWhereSomethingMayBeReused) {
   TurnMemory memory(&TinyVocab(), 1 << 20);
   const ServedModel model = MakeServedModel();
   ApiRequest api = Chat(false);
-  const std::vector<int32_t> prompt = MakePrompts(api, model, memory)->at(0);
+  const std::vector<int32_t> prompt = MakePrompts(model, memory, &api)->at(0);
   std::vector<int32_t> reply;  // not as a tokenizer divides the text
   for (const char* letter : {"t", "h", "e"}) {
     reply.push_back(IdOf(letter));
@@ -112,7 +114,7 @@ TEST(MakePrompts, RestoresTurnsOnlyWhereSomethingMayBeReused) {
   memory.Remember(prompt, reply);
   api.chat.messages.Append(Json::MakeObject({{"role", "assistant"}, {"content", "the"}}));
   const auto has_drawn_tokens = [&] {
-    const std::vector<int32_t> again = MakePrompts(api, model, memory)->at(0);
+    const std::vector<int32_t> again = MakePrompts(model, memory, &api)->at(0);
     return std::search(again.begin(), again.end(), reply.begin(), reply.end()) != again.end();
   };
   EXPECT_TRUE(has_drawn_tokens());
@@ -120,12 +122,82 @@ TEST(MakePrompts, RestoresTurnsOnlyWhereSomethingMayBeReused) {
   EXPECT_FALSE(has_drawn_tokens());
 }
 
+/// A chat about a picture of two tokens, which has been read.
+ApiRequest ChatWithPicture() {
+  ApiRequest request = Chat(false);
+  const Json content =
+      Json::MakeArray({Json::MakeObject({{"type", "image_url"}, {"image_url", "data:,"}}),
+                       Json::MakeObject({{"type", "text"}, {"text", "What? <|image|>"}})});
+  request.chat.messages =
+      Json::MakeArray({Json::MakeObject({{"role", "user"}, {"content", content}})});
+  MediaPart part;
+  part.items = {std::make_shared<const MediaItem>(MediaItem{.n_tokens = 2})};
+  request.media.parts = {part};
+  return request;
+}
+
+TEST(MakePrompts, PlacesMedia) {
+  TurnMemory memory(&TinyVocab(), 1 << 20);
+  const ServedModel model = MakeServedModel();
+  ApiRequest api = ChatWithPicture();
+  const std::vector<int32_t> prompt = MakePrompts(model, memory, &api)->at(0);
+  ASSERT_EQ(api.engine.media.size(), 1U);
+  EXPECT_EQ(api.engine.media[0].begin, 5);  // bos, turn, "user", line end, the mark
+  EXPECT_EQ(prompt[4], IdOf("<|image>"));
+  EXPECT_EQ(std::count(prompt.begin(), prompt.end(), IdOf("<|image|>")), 2);
+  EXPECT_EQ(prompt[7], IdOf("<image|>"));
+  EXPECT_EQ(MakeEngineRequest(api, model, prompt, 0).media.size(), 1U);
+  EXPECT_EQ(*RenderText(api, model),
+            "<bos><|turn>user\n<|image><|image|><|image|><image|>What? <|image|><turn|>\n"
+            "<|turn>model\n");
+}
+
+TEST(MakePrompts, PlacesMediaBehindTurnsThatAreRemembered) {
+  TurnMemory memory(&TinyVocab(), 1 << 20);
+  const ServedModel model = MakeServedModel();
+  ApiRequest first = Chat(false);
+  const std::vector<int32_t> prompt = MakePrompts(model, memory, &first)->at(0);
+  memory.Remember(prompt, std::vector<int32_t>{IdOf("t"), IdOf("h"), IdOf("e"), IdOf("<turn|>")});
+  ApiRequest second = ChatWithPicture();
+  Json messages = first.chat.messages;
+  messages.Append(Json::MakeObject({{"role", "assistant"}, {"content", "the"}}));
+  messages.Append(second.chat.messages.items()[0]);
+  second.chat.messages = messages;
+  const std::vector<int32_t> both = MakePrompts(model, memory, &second)->at(0);
+  ASSERT_EQ(second.engine.media.size(), 1U);
+  const auto begin = static_cast<size_t>(second.engine.media[0].begin);
+  EXPECT_EQ(both[begin - 1], IdOf("<|image>"));
+  EXPECT_EQ(both[begin], IdOf("<|image|>"));
+}
+
+TEST(MakePrompts, RefusesMediaThatTheTemplateDoesNotWrite) {
+  const TurnMemory memory(&TinyVocab(), 1 << 20);
+  ServedModel model = MakeServedModel();
+  model.chat_template = &testing::PlainTemplate();
+  ApiRequest api = ChatWithPicture();
+  const auto prompts = MakePrompts(model, memory, &api);
+  ASSERT_FALSE(prompts.ok());
+  EXPECT_EQ(prompts.error().Message(),
+            "messages: 1 part of media, wanted none (the model's chat template knows no media)");
+}
+
+TEST(ReadMedia, OfATextModelSaysWhatIsMissing) {
+  ApiRequest api = ChatWithPicture();
+  const Status status = ReadMedia(MakeServedModel(), &api);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().Message(),
+            "messages[0].content[0].image_url: a picture, wanted none (this model has no encoder "
+            "for pictures; give its projector with --mmproj)");
+  ApiRequest text = Chat(false);
+  EXPECT_TRUE(ReadMedia(MakeServedModel(), &text).ok());
+}
+
 TEST(MakePrompts, TakesTextsAndTokens) {
   const TurnMemory memory(&TinyVocab(), 1 << 20);
   ApiRequest api;
   api.kind = ApiRequest::Kind::kCompletion;
   api.prompts = {std::string("<|turn>"), std::vector<int32_t>{7, 8}};
-  const auto prompts = MakePrompts(api, MakeServedModel(), memory);
+  const auto prompts = MakePrompts(MakeServedModel(), memory, &api);
   ASSERT_TRUE(prompts.ok());
   EXPECT_EQ(prompts->at(0), (std::vector<int32_t>{TinyVocab().bos_id(), IdOf("<|turn>")}));
   EXPECT_EQ(prompts->at(1), (std::vector<int32_t>{7, 8}));

@@ -40,6 +40,7 @@ class Generations::Generation {
     // What prompts were made of may be large, and a reply takes long.
     request_.chat.messages = {};
     request_.chat.variables = {};
+    request_.media.parts = {};
     request_.prompts = {};
   }
 

@@ -169,6 +169,14 @@ void Metrics::AddFinished(const RequestStats& stats) {
   queue_.Add(stats.queue_s);
 }
 
+void Metrics::AddMedia(std::span<const MediaPart> parts, double seconds) {
+  const std::lock_guard lock(mutex_);
+  for (const MediaPart& part : parts) {
+    ++n_media_[static_cast<size_t>(part.kind)];
+  }
+  media_s_ += seconds;
+}
+
 void Metrics::AddFirstToken(double seconds) {
   const std::lock_guard lock(mutex_);
   first_token_.Add(seconds);
@@ -212,6 +220,20 @@ void Metrics::WriteTokens(MetricsText* text) const {
   Distribution(text, "facet_time_to_first_token_seconds",
                "From a request's arrival to its first token.", first_token_);
   Distribution(text, "facet_inter_token_seconds", "Between two tokens of a sequence.", token_gap_);
+}
+
+void Metrics::WriteMedia(MetricsText* text) const {
+  static constexpr std::array<std::pair<std::string_view, MediaPartKind>, 3> kNames = {
+      {{"image", MediaPartKind::kImage},
+       {"audio", MediaPartKind::kAudio},
+       {"video", MediaPartKind::kVideo}}};
+  text->Family("facet_media_total", "counter", "Media of requests that were read, by kind.");
+  for (const auto& [name, kind] : kNames) {
+    text->Sample({{"kind", std::string(name)}},
+                 static_cast<double>(n_media_[static_cast<size_t>(kind)]));
+  }
+  Counter(text, "facet_media_read_seconds_total",
+          "Time in fetching, decoding and sizing media of requests.", media_s_);
 }
 
 void Metrics::WriteEngine(MetricsText* text) const {
@@ -263,6 +285,7 @@ std::string Metrics::Text(size_t n_connections) const {
     const std::lock_guard lock(mutex_);
     WriteRequests(&text);
     WriteTokens(&text);
+    WriteMedia(&text);
     WriteEngine(&text);
   }
   Gauge(&text, "facet_connections", "Open connections.", static_cast<double>(n_connections));

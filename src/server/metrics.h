@@ -7,11 +7,13 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "chat/media_prompt.h"
 #include "engine/engine.h"
 #include "server/request_log.h"
 
@@ -72,6 +74,8 @@ class Metrics {
   /// Sequences given to the engine, and those that have ended.
   void AddSubmitted(int n_sequences);
   void AddFinished(const RequestStats& stats);
+  /// Media of a request were read, or an error ended that; `seconds` it took.
+  void AddMedia(std::span<const MediaPart> parts, double seconds);
   void AddFirstToken(double seconds);
   void AddTokenGap(double seconds);
 
@@ -89,6 +93,7 @@ class Metrics {
   };
   void WriteRequests(MetricsText* text) const;
   void WriteTokens(MetricsText* text) const;
+  void WriteMedia(MetricsText* text) const;
   void WriteEngine(MetricsText* text) const;
 
   const BlockBytes block_bytes_;
@@ -97,6 +102,8 @@ class Metrics {
   std::map<std::pair<std::string, int>, uint64_t> requests_;  // by route and status
   std::map<std::string, uint64_t> errors_;
   TokenCounts tokens_;
+  std::array<uint64_t, 3> n_media_ = {};  // by MediaPartKind
+  double media_s_ = 0;
   int64_t n_in_flight_ = 0;
   int64_t n_sequences_ = 0;
   uint64_t n_preempted_ = 0;

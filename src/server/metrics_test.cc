@@ -68,6 +68,10 @@ TEST(Metrics, IsInTheFormatOfPrometheus) {
   record.total_s = 3;
   record.tokens = {.n_prompt = 10, .n_cached = 4, .n_generated = 7, .n_thought = 2, .n_calls = 1};
   metrics.AddRequest(record);
+  const std::vector<MediaPart> media = {{.kind = MediaPartKind::kAudio, .items = {}},
+                                        {.kind = MediaPartKind::kVideo, .items = {}},
+                                        {.kind = MediaPartKind::kAudio, .items = {}}};
+  metrics.AddMedia(media, 0.5);
   metrics.AddSubmitted(2);
   metrics.AddFinished({.queue_s = 0.05});
   metrics.AddStep({.n_rows = 8,
@@ -85,6 +89,9 @@ TEST(Metrics, IsInTheFormatOfPrometheus) {
   EXPECT_EQ(samples.at("facet_requests_in_flight"), 1);
   EXPECT_EQ(samples.at("facet_prompt_tokens_total"), 10);
   EXPECT_EQ(samples.at("facet_cached_prompt_tokens_total"), 4);
+  EXPECT_EQ(samples.at("facet_media_total{kind=\"audio\"}"), 2);
+  EXPECT_EQ(samples.at("facet_media_total{kind=\"image\"}"), 0);
+  EXPECT_EQ(samples.at("facet_media_read_seconds_total"), 0.5);
   EXPECT_EQ(samples.at("facet_generated_tokens_total"), 7);
   EXPECT_EQ(samples.at("facet_thought_tokens_total"), 2);
   EXPECT_EQ(samples.at("facet_tool_calls_total"), 1);

@@ -39,6 +39,9 @@ std::string TextLine(const RequestRecord& record) {
                         record.tokens.n_thought, Shown(record.finish));
     line += fmt::format(" first_token={:.3f}s tokens_per_s={:.1f}", record.first_token_s,
                         TokensPerSecond(record));
+    if (record.n_notices > 0) {
+      line += fmt::format(" notices={}", record.n_notices);
+    }
   }
   line += fmt::format(" total={:.3f}s", record.total_s);
   if (!record.prompt_text.empty() || !record.reply_text.empty()) {
@@ -65,6 +68,9 @@ std::string JsonLine(const RequestRecord& record) {
     line.Set("finish", record.finish);
     line.Set("first_token_ms", Thousandths(record.first_token_s * 1e3));
     line.Set("tokens_per_s", Thousandths(TokensPerSecond(record)));
+    if (record.n_notices > 0) {
+      line.Set("notices", record.n_notices);
+    }
   }
   line.Set("total_ms", Thousandths(record.total_s * 1e3));
   if (!record.prompt_text.empty() || !record.reply_text.empty()) {

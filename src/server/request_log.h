@@ -19,6 +19,7 @@ struct RequestRecord {
   std::string error;       ///< code of the error, or its type; empty: none
   bool has_reply = false;  ///< the model was asked; what follows is set
   ApiReply::Totals tokens;
+  int n_notices = 0;         ///< of the request's media
   std::string finish;        ///< of the first choice, as clients get it
   double first_token_s = 0;  ///< from the request's arrival; 0: no token came
   double total_s = 0;        ///< always set

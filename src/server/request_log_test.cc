@@ -30,6 +30,13 @@ TEST(TextLine, TellsAReply) {
             "thought=3 finish=stop first_token=0.250s tokens_per_s=10.0 total=2.500s");
 }
 
+TEST(TextLine, CountsNotices) {
+  RequestRecord record = Reply();
+  record.n_notices = 2;
+  EXPECT_TRUE(TextLine(record).ends_with(" tokens_per_s=10.0 notices=2 total=2.500s"));
+  EXPECT_EQ((*ParseJson(JsonLine(record), "line"))["notices"].as_int(), 2);
+}
+
 TEST(TextLine, StaysOneLineWhateverIsSent) {
   RequestRecord record;
   record.id = "a";
@@ -58,6 +65,7 @@ TEST(JsonLine, IsAnObject) {
   EXPECT_EQ((*line)["tokens_per_s"].as_double(), 10);
   EXPECT_EQ((*line)["total_ms"].as_double(), 2500);
   EXPECT_FALSE(line->contains("error"));
+  EXPECT_FALSE(line->contains("notices"));
   EXPECT_FALSE(line->contains("prompt_text"));
   RequestRecord bare;
   bare.error = "invalid_api_key";

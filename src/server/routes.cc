@@ -257,8 +257,30 @@ void AnswerJson(std::unique_ptr<Call> call, const Answer& answer) {
   return answered.ok() ? call->Respond(*answered) : call->Fail(InvalidRequest(answered.error()));
 }
 
+Result<ApiRequest> Routes::ReadChat(const Json& body) const {
+  FACET_ASSIGN(ApiRequest request, ReadChatRequest(body, *model_));
+  if (!HasMedia(request.chat.messages)) {
+    return request;
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  const Status status = ReadMedia(*model_, &request);
+  const std::chrono::duration<double> duration = std::chrono::steady_clock::now() - begin;
+  metrics_->AddMedia(request.media.parts, duration.count());
+  if (!status.ok()) {
+    return status.error();
+  }
+  return request;
+}
+
 void Routes::AnswerTokenize(std::unique_ptr<Call> call) {
-  AnswerJson(std::move(call), [this](const Json& body) { return Tokenize(body, *model_); });
+  AnswerJson(std::move(call), [this](const Json& body) -> Result<Json> {
+    if (!body.contains("messages")) {
+      return Tokenize(body, *model_);
+    }
+    FACET_ASSIGN(const ApiRequest request, ReadChat(WithoutTokenizeFields(body)));
+    FACET_ASSIGN(const Prompt prompt, RenderPrompt(request, *model_));
+    return TokenizeChat(body, prompt, *model_);
+  });
 }
 
 void Routes::AnswerDetokenize(std::unique_ptr<Call> call) {
@@ -267,7 +289,7 @@ void Routes::AnswerDetokenize(std::unique_ptr<Call> call) {
 
 void Routes::AnswerTemplate(std::unique_ptr<Call> call) {
   AnswerJson(std::move(call), [this](const Json& body) -> Result<Json> {
-    FACET_ASSIGN(const ApiRequest request, ReadChatRequest(body, *model_));
+    FACET_ASSIGN(const ApiRequest request, ReadChat(body));
     FACET_ASSIGN(std::string text, RenderText(request, *model_));
     return Json::MakeObject({{"prompt", std::move(text)}});
   });
@@ -278,7 +300,7 @@ void Routes::AnswerChat(std::unique_ptr<Call> call) {
   if (!body.ok()) {
     return call->Fail(BadBody(body.error()));
   }
-  Generate(std::move(call), ReadChatRequest(*body, *model_), "chatcmpl-");
+  Generate(std::move(call), ReadChat(*body), "chatcmpl-");
 }
 
 void Routes::AnswerCompletion(std::unique_ptr<Call> call) {
@@ -294,7 +316,7 @@ void Routes::Generate(std::unique_ptr<Call> call, Result<ApiRequest> request,
   if (!request.ok()) {
     return call->Fail(InvalidRequest(request.error()));
   }
-  auto prompts = MakePrompts(*request, *model_, memory_);
+  auto prompts = MakePrompts(*model_, memory_, &*request);
   if (!prompts.ok()) {
     return call->Fail(InvalidRequest(prompts.error()));
   }
@@ -311,6 +333,7 @@ void Routes::Generate(std::unique_ptr<Call> call, Result<ApiRequest> request,
         InvalidRequest(Refuse("n", fmt::format("{} replies", n_replies),
                               fmt::format("at most {} (--max-queue)", engine_->max_queue()))));
   }
+  call->record().n_notices = static_cast<int>(request->media.notices.size());
   if (options_.logs_text) {
     call->record().prompt_text = Decode(*model_->vocab, prompts->front(), /*skip_special=*/false);
   }

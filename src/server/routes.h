@@ -62,6 +62,8 @@ class Routes {
   void AnswerTemplate(std::unique_ptr<Call> call);
   void AnswerChat(std::unique_ptr<Call> call);
   void AnswerCompletion(std::unique_ptr<Call> call);
+  /// A chat with its media read, and the time that took told to the metrics.
+  Result<ApiRequest> ReadChat(const Json& body) const;
   void Generate(std::unique_ptr<Call> call, Result<ApiRequest> request, std::string_view id_prefix);
 
   const ServerOptions options_;

@@ -249,6 +249,30 @@ std::string ContentOf(const HttpResponse& response, size_t choice = 0) {
   return body["choices"].items().at(choice)["message"]["content"].as_string();
 }
 
+TEST(Routes, RefuseMediaThatTheModelCannotTake) {
+  Harness harness;
+  const std::string body =
+      R"({"messages":[{"role":"user","content":[{"type":"image_url","image_url":"data:,"}]}]})";
+  for (const char* path : {"/v1/chat/completions", "/apply-template", "/tokenize"}) {
+    const HttpResponse response = harness.Post(path, body);
+    EXPECT_EQ(response.status, 400) << path;
+    const Json error = Parsed(response)["error"];
+    EXPECT_EQ(error["param"].as_string(), "messages[0].content[0].image_url") << path;
+    EXPECT_EQ(error["message"].as_string(),
+              "messages[0].content[0].image_url: a picture, wanted none (this model has no encoder "
+              "for pictures; give its projector with --mmproj)");
+  }
+  EXPECT_EQ(harness.Post("/v1/completions", R"({"prompt":{"prompt_string":"a"}})").status, 400);
+}
+
+TEST(Routes, TokenizeAChat) {
+  Harness harness;
+  const HttpResponse response =
+      harness.Post("/tokenize", R"({"messages":[{"role":"user","content":"Hi"}]})");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(Parsed(response)["tokens"].items().at(0), Json(2));
+}
+
 TEST(Routes, AnswersWhatNeedsNoModel) {
   Harness harness;
   EXPECT_EQ(Parsed(harness.Get("/health"))["status"].as_string(), "ok");

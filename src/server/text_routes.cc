@@ -49,6 +49,36 @@ Json PieceJson(std::string_view bytes) {
   return numbers;
 }
 
+Json TokensJson(const std::vector<int>& ids, bool has_pieces, const Vocab& vocab) {
+  Json::Array tokens;
+  tokens.reserve(ids.size());
+  for (const int id : ids) {
+    tokens.push_back(has_pieces
+                         ? Json::MakeObject({{"id", id}, {"piece", PieceJson(vocab.bytes(id))}})
+                         : Json(id));
+  }
+  return Json::MakeObject({{"tokens", std::move(tokens)}});
+}
+
+/// What of text, pictures, sound and video files a chat may have.
+Json Modalities(const ServedModel& model) {
+  Json::Array names = {"text"};
+  if (model.media == nullptr || !model.chat_template->traits().knows_media) {
+    return names;
+  }
+  const MediaSettings& settings = model.media->settings();
+  if (settings.traits.sees) {
+    names.emplace_back("image");
+  }
+  if (settings.traits.hears) {
+    names.emplace_back("audio");
+  }
+  if (settings.traits.sees && !settings.helper.empty()) {
+    names.emplace_back("video");
+  }
+  return names;
+}
+
 }  // namespace
 
 Result<Json> ParseBody(const std::string& body) {
@@ -66,7 +96,7 @@ Json ModelJson(const ServedModel& model, int n_context) {
                            {"created", model.created},
                            {"owned_by", "facet"},
                            {"max_model_len", n_context},
-                           {"modalities", Json::MakeArray({"text"})}});
+                           {"modalities", Modalities(model)}});
 }
 
 Json ModelListJson(const ServedModel& model, int n_context) {
@@ -80,12 +110,13 @@ Json PropsJson(const ServedModel& model, const ServerLimits& limits, const std::
       {{"model", model.name},
        {"n_ctx", limits.n_context},
        {"n_vocab", model.vocab->size()},
-       {"modalities", Json::MakeArray({"text"})},
+       {"modalities", Modalities(model)},
        {"build", version},
        {"system_fingerprint", model.system_fingerprint},
        {"chat_template", model.chat_template->source()},
-       {"chat_template_traits",
-        Json::MakeObject({{"thinking", traits.knows_thinking}, {"tools", traits.knows_tools}})},
+       {"chat_template_traits", Json::MakeObject({{"thinking", traits.knows_thinking},
+                                                  {"tools", traits.knows_tools},
+                                                  {"media", traits.knows_media}})},
        {"defaults", Json::MakeObject({{"temperature", double{model.sampling.temperature}},
                                       {"top_k", model.sampling.top_k},
                                       {"top_p", double{model.sampling.top_p}},
@@ -114,14 +145,24 @@ Result<Json> Tokenize(const Json& body, const ServedModel& model) {
                                                     Prompt{{{content.as_string(), parses_special}}})
                                    : model.tokenizer->Encode(content.as_string(), parses_special);
   FACET_RETURN_IF_ERROR(CheckTokenCount("content", ids.size()));
-  Json::Array tokens;
-  tokens.reserve(ids.size());
-  for (const int id : ids) {
-    tokens.push_back(
-        has_pieces ? Json::MakeObject({{"id", id}, {"piece", PieceJson(model.vocab->bytes(id))}})
-                   : Json(id));
+  return TokensJson(ids, has_pieces, *model.vocab);
+}
+
+Json WithoutTokenizeFields(const Json& body) {
+  Json::Object chat;
+  for (const auto& [name, value] : body.members()) {
+    if (name != "with_pieces") {
+      chat.emplace_back(name, value);
+    }
   }
-  return Json::MakeObject({{"tokens", std::move(tokens)}});
+  return chat;
+}
+
+Result<Json> TokenizeChat(const Json& body, const Prompt& prompt, const ServedModel& model) {
+  FACET_ASSIGN(const bool has_pieces, Flag(body, "with_pieces", false));
+  const std::vector<int> ids = TokenizePrompt(*model.tokenizer, *model.vocab, prompt);
+  FACET_RETURN_IF_ERROR(CheckTokenCount("messages", ids.size()));
+  return TokensJson(ids, has_pieces, *model.vocab);
 }
 
 Result<Json> Detokenize(const Json& body, const ServedModel& model) {

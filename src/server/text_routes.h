@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "chat/prompt.h"
 #include "server/served_model.h"
 
 namespace facet {
@@ -27,6 +28,10 @@ Json PropsJson(const ServedModel& model, const ServerLimits& limits, const std::
 
 /// {"content", "add_special", "parse_special", "with_pieces"} -> {"tokens"}
 Result<Json> Tokenize(const Json& body, const ServedModel& model);
+/// The same of a chat's prompt: {"messages", "with_pieces"} -> {"tokens"}. The chat is what
+/// WithoutTokenizeFields leaves of the body.
+Json WithoutTokenizeFields(const Json& body);
+Result<Json> TokenizeChat(const Json& body, const Prompt& prompt, const ServedModel& model);
 /// {"tokens"} -> {"content"}
 Result<Json> Detokenize(const Json& body, const ServedModel& model);
 

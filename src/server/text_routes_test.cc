@@ -62,6 +62,29 @@ TEST(Tokenize, NamesTheFieldThatIsWrong) {
             "with_pieces: an integer, wanted true or false");
 }
 
+TEST(TokenizeChat, GivesThePromptsTokens) {
+  const ServedModel model = MakeServedModel();
+  const Json body = Parse(R"({"messages":[],"with_pieces":true,"tools":[]})");
+  EXPECT_EQ(WithoutTokenizeFields(body).Dump(), R"({"messages":[],"tools":[]})");
+  const auto tokens = TokenizeChat(body, Prompt{{{"<|turn>", true}}}, model);
+  ASSERT_TRUE(tokens.ok());
+  EXPECT_EQ(tokens->Dump(), R"({"tokens":[{"id":2,"piece":"<bos>"},{"id":15,"piece":"<|turn>"}]})");
+}
+
+TEST(Props, TellsWhatMayBeInAChat) {
+  ServedModel model = MakeServedModel();
+  const auto modalities = [&] { return ModelJson(model, 1)["modalities"].Dump(); };
+  const MediaReader seeing({.traits = {.sees = true}});
+  model.media = &seeing;
+  EXPECT_EQ(modalities(), R"(["text","image"])");
+  const MediaReader all({.traits = {.sees = true, .hears = true}, .helper = "facet-media"});
+  model.media = &all;
+  EXPECT_EQ(modalities(), R"(["text","image","audio","video"])");
+  EXPECT_EQ(PropsJson(model, {}, "1")["modalities"].Dump(), modalities());
+  model.chat_template = &testing::PlainTemplate();
+  EXPECT_EQ(modalities(), R"(["text"])");
+}
+
 TEST(Detokenize, WritesSpecialTokensOut) {
   const ServedModel model = MakeServedModel();
   const int turn = TinyVocab().Find("<|turn>").value();

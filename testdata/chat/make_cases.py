@@ -34,9 +34,11 @@ def why_refused(messages):
     if any(m["role"] not in ROLES for m in messages):
         return "role"
     for m in messages:
-        if isinstance(m.get("content"), list) and any(p.get("type") != "text" for p in m["content"]):
-            first = next(p for p in m["content"] if p.get("type") != "text" or not isinstance(p.get("text"), str))
-            return "part without text" if first.get("type") == "text" else "media" if first.get("type") in MEDIA else "part"
+        for p in m["content"] if isinstance(m.get("content"), list) else []:
+            if p.get("type") == "text" and not isinstance(p.get("text"), str):
+                return "part without text"
+            if p.get("type") != "text" and (p.get("type") not in MEDIA or m["role"] not in ("user", "tool")):
+                return "part"
     return None
 
 
