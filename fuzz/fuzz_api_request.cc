@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads any JSON as a chat and as a completion. What is accepted must be in the ranges that the
-// engine checks, and be rendered or refused by the template without a fault.
+// engine checks, its media be read or refused, and be rendered or refused by the template without a
+// fault.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -10,8 +11,10 @@
 
 #include "base/json.h"
 #include "chat/chat_template.h"
+#include "chat/media_reader.h"
 #include "engine/request_check.h"
 #include "server/api_request.h"
+#include "server/engine_request.h"
 #include "server/served_model.h"
 #include "text/vocab.h"
 
@@ -47,11 +50,18 @@ const facet::ServedModel& Model() {
     Require(loaded.ok());
     return *std::move(loaded);
   }();
+  static const facet::MediaReader reader = [] {
+    facet::MediaSettings settings;
+    settings.traits = {.sees = true, .hears = true};
+    settings.image_limits.max_pixels = 10000;
+    return facet::MediaReader(settings);
+  }();
   static const facet::ServedModel model = [] {
     facet::ServedModel served;
     served.name = "fuzz";
     served.vocab = &SmallVocab();
     served.chat_template = &chat_template;
+    served.media = &reader;
     return served;
   }();
   return model;
@@ -63,21 +73,25 @@ void CheckAccepted(const ApiRequest& request) {
   Require(engine.thought.open == -1 && engine.thought.max_tokens >= -1);
   engine.thought = {};
   engine.prompt = {0};
-  Require(facet::CheckRequest(engine, {.n_vocab = SmallVocab().size(), .n_context = std::numeric_limits<int>::max()}).ok());
+  Require(facet::CheckRequest(engine, {.n_vocab = SmallVocab().size(),
+                                       .n_context = std::numeric_limits<int>::max()})
+              .ok());
   Require(request.n >= 1 && request.n <= facet::kMaxChoices);
   Require(request.timeout_s.value_or(1) >= 1);
   Require(request.stream || !request.include_usage);
 }
 
 void ReadChat(const facet::Json& json) {
-  const auto request = facet::ReadChatRequest(json, Model());
+  auto request = facet::ReadChatRequest(json, Model());
   if (!request.ok()) {
     Require(!request.error().where.empty() && request.error().Message().size() < 10000);
     return;
   }
   CheckAccepted(*request);
   Require(request->kind == ApiRequest::Kind::kChat && request->prompts.empty());
-  (void)Model().chat_template->Render(request->chat);
+  const facet::Status status = facet::ReadMedia(Model(), &*request);
+  Require(status.ok() || !status.error().where.empty());
+  (void)facet::RenderPrompt(*request, Model());
 }
 
 void ReadCompletion(const facet::Json& json) {

@@ -15,7 +15,9 @@ using testing::TestdataPath;
 using testing::TinyVocab;
 
 MediaItemPtr Item(int n_tokens) {
-  return std::make_shared<const MediaItem>(MediaItem{.n_tokens = n_tokens});
+  auto item = std::make_shared<MediaItem>();
+  item->n_tokens = n_tokens;
+  return item;
 }
 
 MediaPart Part(MediaPartKind kind, std::initializer_list<int> n_tokens) {

@@ -136,8 +136,10 @@ TEST(ChatReply, IsOneObject) {
 ApiRequest ChatWithMedia(const std::string& members) {
   ApiRequest request = Chat(members);
   const auto place = [&](MediaKind kind, int n_tokens) {
-    request.engine.media.push_back(
-        {0, std::make_shared<const MediaItem>(MediaItem{.kind = kind, .n_tokens = n_tokens})});
+    auto item = std::make_shared<MediaItem>();
+    item->kind = kind;
+    item->n_tokens = n_tokens;
+    request.engine.media.push_back({0, item});
   };
   place(MediaKind::kImage, 3);
   place(MediaKind::kAudio, 2);

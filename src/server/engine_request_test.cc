@@ -130,8 +130,10 @@ ApiRequest ChatWithPicture() {
                        Json::MakeObject({{"type", "text"}, {"text", "What? <|image|>"}})});
   request.chat.messages =
       Json::MakeArray({Json::MakeObject({{"role", "user"}, {"content", content}})});
+  auto item = std::make_shared<MediaItem>();
+  item->n_tokens = 2;
   MediaPart part;
-  part.items = {std::make_shared<const MediaItem>(MediaItem{.n_tokens = 2})};
+  part.items = {item};
   request.media.parts = {part};
   return request;
 }
