@@ -29,6 +29,20 @@ void TensorBinder::Matrix(const std::string& name, int64_t n_out, int64_t n_in,
   }
 }
 
+void TensorBinder::Table(const std::string& name, const std::vector<int64_t>& shape,
+                         WeightMatrix* table) {
+  const CheckpointTensor* tensor = Find(name, shape);
+  if (tensor == nullptr) {
+    return;
+  }
+  int64_t n_rows = 1;
+  for (size_t axis = 0; axis + 1 < shape.size(); ++axis) {
+    n_rows *= shape[axis];
+  }
+  *table = {tensor->type, n_rows, shape.back(), tensor->data.data()};
+  CheckComputable(*tensor, shape.back());
+}
+
 void TensorBinder::Vector(const std::string& name, int64_t n, std::vector<float>* values) {
   Floats(name, {n}, values);
 }
@@ -102,6 +116,10 @@ void TensorBinder::CheckComputable(const CheckpointTensor& tensor, int64_t n_in)
     Fail(Refuse(Where(tensor.name), fmt::format("rows of {} in type {}", n_in, info.name),
                 fmt::format("a multiple of {}", info.block_elements)));
   }
+}
+
+void RowOf(const WeightMatrix& table, int64_t i, float* values) {
+  FindCodec(table.type)->decode(table.row(i), table.n_in, values);
 }
 
 }  // namespace facet

@@ -28,6 +28,8 @@ class TensorBinder {
 
   /// [n_out, n_in], where it lies in the file, of any type that MatMul reads.
   void Matrix(const std::string& name, int64_t n_out, int64_t n_in, WeightMatrix* matrix);
+  /// [..., n], where it lies, as rows of n: a table for RowOf.
+  void Table(const std::string& name, const std::vector<int64_t>& shape, WeightMatrix* table);
   /// [n], as floats.
   void Vector(const std::string& name, int64_t n, std::vector<float>* values);
   /// Any shape, as floats: slowest axis first, as in the file.
@@ -50,5 +52,8 @@ class TensorBinder {
   Finder find_;
   Status status_;
 };
+
+/// values [table.n_in] = row `i` of a table.
+void RowOf(const WeightMatrix& table, int64_t i, float* values);
 
 }  // namespace facet
