@@ -25,8 +25,13 @@ int RunSynth(const Options& options) {
   SynthOptions synth;
   synth.out = options.words[0];
   synth.shape = options.shape;
-  synth.is_drafter = options.drafter;
-  synth.type = options.type.empty() ? synth.type : options.type;
+  if (options.drafter && options.projector) {
+    return Fail(Refuse("--projector", "given with --drafter", "one of the two"), kExitFailed);
+  }
+  synth.part = options.drafter     ? SynthPart::kDrafter
+               : options.projector ? SynthPart::kProjector
+                                   : SynthPart::kModel;
+  synth.type = options.type;
   synth.seed = options.seed.value_or(0);
   if (const Status named = CheckGgufName(options.command, synth.out); !named.ok()) {
     return Fail(named.error(), kExitFailed);

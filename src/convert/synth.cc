@@ -15,6 +15,7 @@
 #include "base/random.h"
 #include "convert/quantize_plan.h"
 #include "convert/shapes.h"
+#include "convert/synth_projector.h"
 #include "convert/synth_tensors.h"
 #include "quant/codec.h"
 #include "text/vocab.h"
@@ -236,15 +237,75 @@ void SetGeneral(const Config& config, uint32_t file_type, gguf::Metadata* metada
   metadata->Set("general.sampling.top_p", Value::F32(defaults.top_p));
 }
 
-std::string NameOf(const ShapeRequest& request, bool is_drafter) {
+std::string NameOf(const ShapeRequest& request, SynthPart part) {
   std::string name = fmt::format("Gemma 4 {}", request.shape->size.label);
-  if (is_drafter) {
-    return name + " drafter, random weights";
+  if (part != SynthPart::kModel) {
+    return name + (part == SynthPart::kDrafter ? " drafter" : " projector") + ", random weights";
   }
   if (request.n_layers < request.shape->size.n_layers) {
     name += fmt::format(", {} of {} layers", request.n_layers, request.shape->size.n_layers);
   }
   return name + ", random weights";
+}
+
+/// A type that projectors are made of, and its general.file_type.
+struct ProjectorType {
+  std::string_view name;
+  TensorType type;
+  uint32_t file_type;
+};
+constexpr ProjectorType kProjectorTypes[] = {{"f32", TensorType::kF32, 0},
+                                             {"f16", TensorType::kF16, 1},
+                                             {"bf16", TensorType::kBF16, 32},
+                                             {"q8_0", TensorType::kQ8_0, 7}};
+
+Status WriteProjector(const SynthOptions& options, const ShapeRequest& request) {
+  const std::string wanted = options.type.empty() ? "f16" : options.type;
+  const auto* type = std::find_if(std::begin(kProjectorTypes), std::end(kProjectorTypes),
+                                  [&](const ProjectorType& known) { return known.name == wanted; });
+  if (type == std::end(kProjectorTypes)) {
+    return Refuse("--type", fmt::format("\"{}\"", wanted), "f32, f16, bf16 or q8_0");
+  }
+  const ProjectorShape shape = ProjectorOfShape(*request.shape);
+  std::vector<SynthTensor> tensors = ProjectorTensors(shape);
+  for (SynthTensor& tensor : tensors) {
+    const bool has_blocks = tensor.shape.back() % InfoOf(type->type).block_elements == 0;
+    if (tensor.type == TensorType::kBF16) {
+      tensor.type = has_blocks ? type->type : TensorType::kF16;
+    }
+  }
+  using gguf::Value;
+  gguf::Metadata metadata = ProjectorMetadata(shape);
+  metadata.Set("general.name", Value::String(NameOf(request, options.part)));
+  metadata.Set("general.type", Value::String("mmproj"));
+  metadata.Set("general.file_type", Value::U32(type->file_type));
+  metadata.Set("general.quantization_version", Value::U32(2));
+  WeightMaker maker(options.seed);
+  return gguf::Write(options.out, metadata, ToWrite(tensors, &maker), options.on_progress);
+}
+
+Status WriteLanguageModel(const SynthOptions& options, const ShapeRequest& request) {
+  FACET_ASSIGN(Config config, ConfigOfShape(request));
+  const int n_embd_model = config.n_embd;
+  const bool is_drafter = options.part == SynthPart::kDrafter;
+  if (is_drafter) {
+    config = DrafterConfigOfShape(*request.shape);
+  }
+  config.name = NameOf(request, options.part);
+  std::vector<SynthTensor> tensors =
+      is_drafter ? DrafterTensors(config, n_embd_model) : ModelTensors(config);
+  FACET_ASSIGN(const uint32_t file_type,
+               ChooseTypes(options.type.empty() ? "q4_0" : options.type, &tensors));
+  gguf::Metadata metadata;
+  if (is_drafter) {
+    metadata = DrafterMetadata(config, n_embd_model);
+  } else {
+    SetGgufConfig(config, &metadata);
+  }
+  SetGeneral(config, file_type, &metadata);
+  FACET_RETURN_IF_ERROR(SetTokenizer(options, config.n_vocab, &metadata));
+  WeightMaker maker(options.seed);
+  return gguf::Write(options.out, metadata, ToWrite(tensors, &maker), options.on_progress);
 }
 
 }  // namespace
@@ -254,25 +315,8 @@ Status WriteSynthetic(const SynthOptions& options) {
     return Refuse(options.out, "a directory", "the name of a file");
   }
   FACET_ASSIGN(const ShapeRequest request, ParseShape(options.shape));
-  FACET_ASSIGN(Config config, ConfigOfShape(request));
-  const int n_embd_model = config.n_embd;
-  if (options.is_drafter) {
-    config = DrafterConfigOfShape(*request.shape);
-  }
-  config.name = NameOf(request, options.is_drafter);
-  std::vector<SynthTensor> tensors =
-      options.is_drafter ? DrafterTensors(config, n_embd_model) : ModelTensors(config);
-  FACET_ASSIGN(const uint32_t file_type, ChooseTypes(options.type, &tensors));
-  gguf::Metadata metadata;
-  if (options.is_drafter) {
-    metadata = DrafterMetadata(config, n_embd_model);
-  } else {
-    SetGgufConfig(config, &metadata);
-  }
-  SetGeneral(config, file_type, &metadata);
-  FACET_RETURN_IF_ERROR(SetTokenizer(options, config.n_vocab, &metadata));
-  WeightMaker maker(options.seed);
-  return gguf::Write(options.out, metadata, ToWrite(tensors, &maker), options.on_progress);
+  return options.part == SynthPart::kProjector ? WriteProjector(options, request)
+                                               : WriteLanguageModel(options, request);
 }
 
 }  // namespace facet

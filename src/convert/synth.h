@@ -14,13 +14,22 @@
 
 namespace facet {
 
+/// Which file of a released size is made.
+enum class SynthPart {
+  kModel,
+  /// The number of layers has no meaning. Its output is the dense one: llama.cpp loads no file with
+  /// the centroids of the small drafters.
+  kDrafter,
+  kProjector  ///< the encoders of pictures and sound, as an mmproj file; without a tokenizer
+};
+
 struct SynthOptions {
   std::string out;            ///< file to be written; it appears only when it is complete
   std::string shape = "e2b";  ///< see ParseShape
-  /// The drafter of that shape in place of the model; the number of layers has no meaning then. Its
-  /// output is the dense one: llama.cpp loads no file with the centroids of the small drafters.
-  bool is_drafter = false;
-  std::string type = "q4_0";  ///< what quantize_plan.h knows
+  SynthPart part = SynthPart::kModel;
+  /// What quantize_plan.h knows; of a projector f32, f16, bf16 or q8_0. Empty: q4_0, of a projector
+  /// f16.
+  std::string type = {};
   /// Whose tokenizer and chat template are taken. The released models have 262144 tokens: what is
   /// missing becomes tokens that no text turns into.
   gguf::Metadata tokenizer;

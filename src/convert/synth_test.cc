@@ -27,7 +27,7 @@ SynthOptions OptionsFor(const std::string& out) {
 /// The drafter of the E2B: the smallest file that there is.
 SynthOptions DrafterFor(const std::string& out) {
   SynthOptions options = OptionsFor(out);
-  options.is_drafter = true;
+  options.part = SynthPart::kDrafter;
   return options;
 }
 
@@ -82,6 +82,23 @@ TEST(Synth, DraftersHaveTheirKeysAndWeightsTheirVariance) {
   EXPECT_EQ(factors[63], 1.0F);
   EXPECT_EQ(factors[64], 1e30F);
   EXPECT_EQ(factors[255], 1e30F);
+}
+
+TEST(Synth, ProjectorsHaveTheirTypes) {
+  const std::string path = testing::MakeTempDir() + "/mmproj.gguf";
+  SynthOptions options;
+  options.out = path;
+  options.shape = "12b";
+  options.part = SynthPart::kProjector;
+  ASSERT_EQ(ErrorOf(options), "");
+  const auto file = gguf::File::Open(path);
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(*file->metadata().Find("general.architecture")->AsString(), "clip");
+  EXPECT_EQ(file->metadata().Find("general.file_type")->AsInt(), 1);
+  EXPECT_EQ(file->Find("mm.input_projection.weight")->type, TensorType::kF16);
+  EXPECT_EQ(file->Find("v.patch_embd.weight")->type, TensorType::kF32);
+  options.type = "q4_0";
+  EXPECT_EQ(ErrorOf(options), "--type: \"q4_0\", wanted f32, f16, bf16 or q8_0");
 }
 
 TEST(Synth, TheSeedMakesTheFile) {

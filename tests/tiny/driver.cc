@@ -21,6 +21,9 @@ T ValueOrDie(Result<T> result) {
   return *std::move(result);
 }
 
+/// Of an image or a video frame, whose rows see one another.
+bool IsPicture(int span_type) { return span_type == 1 || span_type == 2; }
+
 RunnerOptions ToRunnerOptions(const DriverOptions& options) {
   RunnerOptions r;
   r.n_context = options.n_context;
@@ -58,11 +61,12 @@ int Driver::n_left(int sequence) const {
 }
 
 int Driver::SpanEnd(const Sequence& s, int pos) const {
-  if (s.span_type[static_cast<size_t>(pos)] == 0) {
+  if (!IsPicture(s.span_type[static_cast<size_t>(pos)])) {
     return -1;
   }
   int end = pos;
-  while (end < static_cast<int>(s.span_type.size()) && s.span_type[static_cast<size_t>(end)] != 0) {
+  while (end < static_cast<int>(s.span_type.size()) &&
+         IsPicture(s.span_type[static_cast<size_t>(end)])) {
     ++end;
   }
   return end;
@@ -72,8 +76,8 @@ int Driver::ChunkEnd(int sequence, int n) const {
   const Sequence& s = sequences_[static_cast<size_t>(sequence)];
   int end = std::min(s.n_done + n, static_cast<int>(s.tokens.size()));
   while (end < static_cast<int>(s.tokens.size()) && end > 0 &&
-         s.span_type[static_cast<size_t>(end)] != 0 &&
-         s.span_type[static_cast<size_t>(end - 1)] != 0) {
+         IsPicture(s.span_type[static_cast<size_t>(end)]) &&
+         IsPicture(s.span_type[static_cast<size_t>(end - 1)])) {
     ++end;
   }
   return end - s.n_done;
@@ -96,7 +100,7 @@ std::vector<std::vector<float>> Driver::Run(const std::vector<Part>& parts) {
       row.pos = s.n_done + i;
       row.token = s.tokens[static_cast<size_t>(row.pos)];
       row.span_end = SpanEnd(s, row.pos);
-      if (row.span_end >= 0) {
+      if (s.span_type[static_cast<size_t>(row.pos)] != 0) {
         row.soft_row = static_cast<int>(batch.soft.size()) / n_embd_;
         const auto begin = s.soft.begin() + static_cast<ptrdiff_t>(soft_index) * n_embd_;
         batch.soft.insert(batch.soft.end(), begin, begin + n_embd_);

@@ -35,8 +35,8 @@ class Driver {
   /// Aborts when the checkpoint cannot be bound.
   Driver(const Checkpoint& checkpoint, const DriverOptions& options);
 
-  /// Adds a sequence; `span_type` as in the goldens (0 text, 1 image, 2 video; empty: all text),
-  /// `soft` the rows for the positions that are not text. Returns its number.
+  /// Adds a sequence; `span_type` as in the goldens (0 text, 1 image, 2 video, 3 audio; empty: all
+  /// text), `soft` the rows for the positions that are not text. Returns its number.
   int Add(std::vector<int32_t> tokens, std::vector<int> span_type = {},
           std::vector<float> soft = {});
   void Append(int sequence, int32_t token);
