@@ -20,7 +20,7 @@ struct Block {
   int n_bits;
 };
 
-// The special-purpose registry of IANA, and what a large cloud gives to its own agent.
+// The special-purpose registry of IANA, and the address of a cloud that stands among public ones.
 constexpr Block kClosed4[] = {
     {{0, 0, 0, 0}, 8},         // this network
     {{10, 0, 0, 0}, 8},        // private

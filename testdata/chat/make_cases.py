@@ -10,7 +10,7 @@ from jinja2.ext import loopcontrols
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MEDIA = {"image", "image_url", "input_audio", "audio", "video", "video_url"}
+MEDIA = {"image": "image", "image_url": "image", "input_audio": "audio", "audio": "audio", "video": "video", "video_url": "video"}
 ROLES = {"system", "developer", "user", "assistant", "tool"}
 
 
@@ -43,7 +43,7 @@ def why_refused(messages):
 
 
 def joined(content):
-    return "".join(p["text"] for p in content) if isinstance(content, list) else content
+    return "".join(p.get("text", "") for p in content) if isinstance(content, list) else content
 
 
 def parsed(arguments):
@@ -65,6 +65,8 @@ def normalised(messages, old):
             m["tool_calls"] = [{**c, "function": {**c["function"], "arguments": parsed(c["function"].get("arguments"))}} for c in m["tool_calls"]]
         if old and m["role"] in ("system", "developer"):
             m["content"] = joined(m["content"])
+        if isinstance(m.get("content"), list):
+            m["content"] = [{"type": MEDIA[p["type"]]} if p["type"] in MEDIA else p for p in m["content"]]
         before = out[-1] if out else {}
         if old and m["role"] == "tool":
             names = [c["function"]["name"] for c in before["tool_calls"] if "tool_call_id" in m and c.get("id") == m["tool_call_id"]]
