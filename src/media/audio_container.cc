@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <numeric>
 #include <string_view>
 
@@ -124,6 +125,31 @@ Status CheckWavFormat(std::span<const std::byte> body, const std::string& name) 
         fmt::format("{} for {} channels of {} bits", n_channels * bits / 8, n_channels, bits));
   }
   return {};
+}
+
+/// Where the check sum of an OGG page stands in it.
+constexpr size_t kOggSum = 22;
+
+/// Of a whole page, whose own check sum counts as zero: CRC-32 by 0x04C11DB7, not reflected.
+uint32_t OggSumOf(std::string_view page) {
+  static const std::array<uint32_t, 256> kTable = [] {
+    std::array<uint32_t, 256> table;
+    for (uint32_t byte = 0; byte < table.size(); ++byte) {
+      uint32_t sum = byte << 24;
+      for (int bit = 0; bit < 8; ++bit) {
+        sum = (sum << 1) ^ ((sum >> 31) != 0 ? 0x04C11DB7U : 0U);
+      }
+      table[byte] = sum;
+    }
+    return table;
+  }();
+  uint32_t sum = 0;
+  for (size_t at = 0; at < page.size(); ++at) {
+    const bool is_sum = at >= kOggSum && at < kOggSum + sizeof(uint32_t);
+    const uint8_t byte = is_sum ? uint8_t{0} : ByteAt(page, at);
+    sum = sum << 8 ^ kTable[sum >> 24 ^ byte];
+  }
+  return sum;
 }
 
 void AppendChunk(std::string& out, std::string_view id, std::string_view body) {
@@ -250,7 +276,14 @@ Status CheckOgg(std::span<const std::byte> file, const std::string& name) {
       return Refuse(name, fmt::format("an OGG page at byte {} that does not end", at),
                     "a file that is not cut");
     }
-    flags = ByteAt(bytes, at + 5);
+    const std::string_view page = bytes.substr(at, body + n_body - at);
+    uint32_t sum = 0;
+    std::memcpy(&sum, page.data() + kOggSum, sizeof(sum));
+    if (sum != OggSumOf(page)) {
+      return Refuse(name, fmt::format("a damaged OGG page at byte {}", at),
+                    fmt::format("check sum {:08x}", sum));
+    }
+    flags = ByteAt(page, 5);
     if (at == 0 && !HasAt(bytes, body, "\x01vorbis") && !HasAt(bytes, body, "OpusHead")) {
       return Refuse(name, "an OGG file of another codec", "Vorbis or Opus");
     }

@@ -33,7 +33,8 @@ Status CheckSoundShape(int64_t n_channels, int64_t rate, const std::string& name
 /// up to the end.
 Result<std::string> PlainWav(std::span<const std::byte> file, const std::string& name);
 
-/// An OGG file: refused unless it is one stream of Vorbis or Opus up to the page marked as last.
+/// An OGG file: refused unless it is one stream of Vorbis or Opus up to the page marked as last,
+/// each page with its right check sum (the library passes over others).
 Status CheckOgg(std::span<const std::byte> file, const std::string& name);
 
 }  // namespace facet

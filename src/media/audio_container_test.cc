@@ -164,7 +164,18 @@ std::string Page(int flags, std::string_view body) {
   page += std::string(20, '\0');
   page += '\1';
   page += static_cast<char>(body.size());
-  return page + std::string(body);
+  page += body;
+  // The check sum, bit by bit.
+  uint32_t sum = 0;
+  for (const char c : page) {
+    for (int bit = 7; bit >= 0; --bit) {
+      const bool carry = (sum >> 31 ^ (static_cast<uint8_t>(c) >> bit & 1U)) != 0;
+      sum = sum << 1 ^ (carry ? 0x04C11DB7U : 0U);
+    }
+  }
+  std::string bytes;
+  Append(bytes, sum);
+  return page.replace(22, 4, bytes);
 }
 
 TEST(CheckOgg, FollowsThePages) {
@@ -177,6 +188,10 @@ TEST(CheckOgg, FollowsThePages) {
             "clip: a second stream at byte 35 of an OGG file, wanted one");
   EXPECT_EQ(OggError(first + Page(0, "x")),
             "clip: an OGG file that breaks off at byte 64, wanted a page marked as the last");
+  std::string damaged = first + Page(4, "y");
+  damaged.back() = 'z';
+  EXPECT_EQ(OggError(damaged).substr(0, 52),
+            "clip: a damaged OGG page at byte 35, wanted check su");
   const std::string whole = first + Page(4, "yy");
   for (size_t size = 36; size < whole.size(); ++size) {
     const std::string got = OggError(std::string_view(whole).substr(0, size));

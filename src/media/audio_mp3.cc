@@ -25,8 +25,8 @@ struct FrameHeader {
 
   [[nodiscard]] bool is_first_version() const { return version == 3; }
   [[nodiscard]] size_t n_bytes() const {
-    return static_cast<size_t>((is_first_version() ? 144000 : 72000) * kbits / rate +
-                               (is_padded ? 1 : 0));
+    const int n_sound = (is_first_version() ? 144000 : 72000) * kbits / rate;
+    return static_cast<size_t>(n_sound) + (is_padded ? 1 : 0);
   }
   /// Where the data of an encoder's tag begin: behind the side information.
   [[nodiscard]] size_t tag_offset() const {
