@@ -80,6 +80,15 @@ GENERATED = set()
 
 # A x.cc without x_test.cc beside it, and where it is tested instead.
 TESTED_ELSEWHERE = {
+    "src/model/gguf_keys.cc": "src/model/config_gguf_test.cc",
+    "src/model/json_members.cc": "src/model/config_hf_test.cc",
+    "src/model/hf_directory.cc": "tests/tiny/variants_test.cc and src/model/media_checkpoint_test.cc open directories",
+    "src/model/hf_media_names.cc": "src/model/media_checkpoint_test.cc compares with the converter's names",
+    "src/model/media_config.cc": "src/model/media_checkpoint_test.cc",
+    "src/model/media_layout.cc": "src/model/media_checkpoint_test.cc compares both forms",
+    "src/model/picture_patches.cc": "src/model/vision_tower_test.cc and vision_embedder_test.cc",
+    "src/model/tensor_binder.cc": "src/model/media_checkpoint_test.cc and tests/tiny",
+    "src/model/clipped_linear.cc": "src/model/vision_tower_test.cc: the small tower clips",
     "src/server/api_choice.cc": "src/server/api_reply_test.cc",
     "src/server/api_fields.cc": "src/server/api_request_test.cc reads every field",
     "src/server/api_values.cc": "src/server/api_request_test.cc",
