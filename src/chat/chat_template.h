@@ -48,10 +48,10 @@ class ChatTemplate {
   /// The source of the built-in template (models/tiny/chat_template.jinja).
   static std::string_view BuiltIn();
 
-  /// Refuses requests that are not in the shape stated, exceed the limits of messages.h, or that the
-  /// template itself refuses. Media parts become the template's placeholders (media_prompt.h has
-  /// the rest). Tools, thinking and media that the template does not know leave no trace: callers
-  /// look at traits().
+  /// Refuses requests that are not in the shape stated, exceed the limits of messages.h, or that
+  /// the template itself refuses. Media parts become the template's placeholders (media_prompt.h
+  /// has the rest). Tools, thinking and media that the template does not know leave no trace:
+  /// callers look at traits().
   [[nodiscard]] Result<Prompt> Render(const ChatRequest& request) const;
 
   [[nodiscard]] const TemplateTraits& traits() const { return traits_; }

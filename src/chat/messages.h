@@ -43,7 +43,8 @@ struct Rewriting {
 
 /// The messages, which must have passed CheckMessages, in the form that templates read: null
 /// members dropped, call arguments that are JSON text of an object parsed, calls wrapped in
-/// `function`, media parts reduced to {"type": "image"}, "audio" or "video", and changed as `rewriting` says.
+/// `function`, media parts reduced to {"type": "image"}, "audio" or "video", and changed as
+/// `rewriting` says.
 Json RewriteMessages(const Json& messages, const Rewriting& rewriting);
 
 /// The tools, which must have passed CheckTools: each wrapped in `function`, null members dropped.
