@@ -74,10 +74,14 @@ TEST(TokenizeChat, GivesThePromptsTokens) {
 TEST(Props, TellsWhatMayBeInAChat) {
   ServedModel model = MakeServedModel();
   const auto modalities = [&] { return ModelJson(model, 1)["modalities"].Dump(); };
-  const MediaReader seeing({.traits = {.sees = true}});
+  MediaSettings settings;
+  settings.traits.sees = true;
+  const MediaReader seeing(settings);
   model.media = &seeing;
   EXPECT_EQ(modalities(), R"(["text","image"])");
-  const MediaReader all({.traits = {.sees = true, .hears = true}, .helper = "facet-media"});
+  settings.traits.hears = true;
+  settings.helper = "facet-media";
+  const MediaReader all(settings);
   model.media = &all;
   EXPECT_EQ(modalities(), R"(["text","image","audio","video"])");
   EXPECT_EQ(PropsJson(model, {}, "1")["modalities"].Dump(), modalities());
