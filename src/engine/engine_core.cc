@@ -314,7 +314,10 @@ void EngineCore::AppendRow(const Entry& entry, Row row, Batch* batch) {
         std::span(soft).subspan(static_cast<size_t>(row.pos - placed->begin) * n_embd, n_embd);
     row.soft_row = static_cast<int32_t>(batch->soft.size() / n_embd);
     batch->soft.insert(batch->soft.end(), values.begin(), values.end());
-    row.span_end = placed->item->kind == MediaKind::kAudio ? -1 : placed->end();
+    if (placed->item->kind != MediaKind::kAudio) {
+      row.span_begin = placed->begin;
+      row.span_end = placed->end();
+    }
   }
   batch->rows.push_back(row);
 }

@@ -49,6 +49,16 @@ Result<Isa> ChooseIsa(const RunnerOptions& options) {
   return *options.isa;
 }
 
+/// The file of the text model does not tell the 12B from others; its encoders do.
+SpanSight SightOf(const Config& config, const RunnerOptions& options) {
+  if (!config.has_bidirectional_spans) {
+    return SpanSight::kNone;
+  }
+  const bool is_unified = options.media != nullptr && options.media->config().vision &&
+                          options.media->config().vision->is_unified;
+  return is_unified ? SpanSight::kEveryLayer : SpanSight::kSlidingLayers;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<TextModel>> MakeTextModel(const Checkpoint& checkpoint,
@@ -71,7 +81,8 @@ Result<std::unique_ptr<TextModel>> MakeTextModel(const Checkpoint& checkpoint,
     info.media = options.media->config().traits();
   }
   FACET_ASSIGN(KvStore kv, KvStore::Allocate(config, options.kv_type, plan));
-  return std::make_unique<TextModel>(&config, std::move(weights), context, std::move(kv), info);
+  return std::make_unique<TextModel>(&config, std::move(weights), context, std::move(kv), info,
+                                     SightOf(config, options));
 }
 
 Result<std::unique_ptr<Runner>> MakeRunner(const Checkpoint& checkpoint,

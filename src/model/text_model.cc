@@ -53,12 +53,13 @@ std::vector<int> TopExperts(const float* probability, int n_experts, int n_used)
 }  // namespace
 
 TextModel::TextModel(const Config* config, Weights weights, ComputeContext context, KvStore kv,
-                     RunnerInfo info)
+                     const RunnerInfo& info, SpanSight spans)
     : config_(*config),
       weights_(std::move(weights)),
       context_(context),
       kv_(std::move(kv)),
-      info_(info) {
+      info_(info),
+      spans_(spans) {
   last_kv_layer_ = config_.first_shared_layer() - 1;
 }
 
@@ -99,6 +100,7 @@ void TextModel::CheckBatch(const Batch& batch) const {
     FACET_CHECK(row.pos >= 0 && row.pos < info_.n_context);
     const bool continues = i > 0 && batch.rows[i - 1].sequence == row.sequence;
     FACET_CHECK(!continues || batch.rows[i - 1].pos + 1 == row.pos);
+    FACET_CHECK((row.span_begin < 0) == (row.span_end < 0) && row.span_begin <= row.pos);
     if (row.span_end > row.pos + 1) {  // the rest of the span follows in this batch
       const size_t last = i + static_cast<size_t>(row.span_end - 1 - row.pos);
       FACET_CHECK(last < batch.rows.size() && batch.rows[last].sequence == row.sequence);
@@ -263,6 +265,20 @@ void TextModel::KeepRowsThatWantLogits() {
   embedded_activations_.Set(embedded_.data(), kept, n);
 }
 
+/// What is before the row, on sliding layers within the window, and where the model has it the
+/// row's picture (reference.md 1.10): on sliding layers what follows of it, or all of it on every
+/// layer.
+TextModel::Visible TextModel::VisibleTo(const Row& row, bool is_full) const {
+  const int window_begin = std::max(0, row.pos - config_.sliding_window + 1);
+  Visible visible = {is_full ? 0 : window_begin, row.pos + 1};
+  if (row.span_end >= 0 && spans_ == SpanSight::kEveryLayer) {
+    visible = {std::min(visible.begin, row.span_begin), row.span_end};
+  } else if (row.span_end >= 0 && spans_ == SpanSight::kSlidingLayers && !is_full) {
+    visible.end = row.span_end;
+  }
+  return visible;
+}
+
 /// branch = o_proj(attention(rope(rms(q_proj h)))). The K and V are those of the layer that the
 /// table names.
 void TextModel::Attend(int l) {
@@ -283,13 +299,9 @@ void TextModel::Attend(int l) {
     const Row& row = *rows_[static_cast<size_t>(r)].row;
     const auto& blocks =
         (is_full ? blocks_.full : blocks_.sliding)[static_cast<size_t>(row.sequence)];
-    AttentionRow a{q + r * width, heads + r * width, 0, row.pos + 1, blocks};
-    if (!is_full) {  // W keys with its own; on the sizes that have it also those of its span
-                     // (reference.md 1.10)
-      a.begin = std::max(0, row.pos - config_.sliding_window + 1);
-      a.end = config_.has_bidirectional_spans ? std::max(a.end, row.span_end) : a.end;
-    }
-    attention_rows.push_back(a);
+    const Visible visible = VisibleTo(row, is_full);
+    attention_rows.push_back(
+        {q + r * width, heads + r * width, visible.begin, visible.end, blocks});
   }
   Attention(context_, kv_.layout(l), config_.n_heads, attention_rows);
   EmitTap("heads", l, heads_, width);

@@ -22,11 +22,20 @@
 
 namespace facet {
 
+/// Whether the rows of a picture see those that follow (reference.md 1.10).
+enum class SpanSight {
+  kNone,           ///< the small sizes
+  kSlidingLayers,  ///< on sliding layers, which keep their bound to the left
+  /// On every layer, the whole picture: so does the reference (transformers 5.24) with the 12B, the
+  /// size without an encoder of pictures.
+  kEveryLayer
+};
+
 class TextModel final : public Runner {
  public:
   /// `config` must outlive the model. `info` holds the numbers of blocks that `kv` was made for.
   TextModel(const Config* config, Weights weights, ComputeContext context, KvStore kv,
-            RunnerInfo info);
+            const RunnerInfo& info, SpanSight spans);
 
   [[nodiscard]] const RunnerInfo& info() const override { return info_; }
   Result<std::span<const float>> Run(const Batch& batch) override;
@@ -48,6 +57,13 @@ class TextModel final : public Runner {
     std::vector<std::vector<std::byte*>> full;
   };
 
+  /// Positions [begin, end).
+  struct Visible {
+    int32_t begin;
+    int32_t end;
+  };
+
+  [[nodiscard]] Visible VisibleTo(const Row& row, bool is_full) const;
   void CheckBatch(const Batch& batch) const;
   void Begin(const Batch& batch);
   void Embed(const Batch& batch);
@@ -72,6 +88,7 @@ class TextModel final : public Runner {
   ComputeContext context_;
   KvStore kv_;
   RunnerInfo info_;
+  SpanSight spans_;
   Tap tap_;
   int last_kv_layer_ = 0;  ///< after its K and V are stored, rows without logits are done
 

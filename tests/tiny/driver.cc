@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <tuple>
+#include <utility>
 
 #include "base/check.h"
 
@@ -24,11 +26,31 @@ T ValueOrDie(Result<T> result) {
 /// Of an image or a video frame, whose rows see one another.
 bool IsPicture(int span_type) { return span_type == 1 || span_type == 2; }
 
+/// The pictures' positions around `pos`, or {-1, -1}.
+std::pair<int, int> SpanAround(const std::vector<int>& types, int pos) {
+  const auto is_picture = [&types](int p) {
+    return p >= 0 && p < static_cast<int>(types.size()) && IsPicture(types[static_cast<size_t>(p)]);
+  };
+  if (!is_picture(pos)) {
+    return {-1, -1};
+  }
+  int begin = pos;
+  int end = pos;
+  while (is_picture(begin - 1)) {
+    --begin;
+  }
+  while (is_picture(end)) {
+    ++end;
+  }
+  return {begin, end};
+}
+
 RunnerOptions ToRunnerOptions(const DriverOptions& options) {
   RunnerOptions r;
   r.n_context = options.n_context;
   r.n_sequences = kSequences;
   r.kv_type = options.kv_type;
+  r.media = options.media;
   return r;
 }
 
@@ -60,18 +82,6 @@ int Driver::n_left(int sequence) const {
   return static_cast<int>(s.tokens.size()) - s.n_done;
 }
 
-int Driver::SpanEnd(const Sequence& s, int pos) const {
-  if (!IsPicture(s.span_type[static_cast<size_t>(pos)])) {
-    return -1;
-  }
-  int end = pos;
-  while (end < static_cast<int>(s.span_type.size()) &&
-         IsPicture(s.span_type[static_cast<size_t>(end)])) {
-    ++end;
-  }
-  return end;
-}
-
 int Driver::ChunkEnd(int sequence, int n) const {
   const Sequence& s = sequences_[static_cast<size_t>(sequence)];
   int end = std::min(s.n_done + n, static_cast<int>(s.tokens.size()));
@@ -99,7 +109,7 @@ std::vector<std::vector<float>> Driver::Run(const std::vector<Part>& parts) {
       row.sequence = static_cast<int>(batch.sequences.size()) - 1;
       row.pos = s.n_done + i;
       row.token = s.tokens[static_cast<size_t>(row.pos)];
-      row.span_end = SpanEnd(s, row.pos);
+      std::tie(row.span_begin, row.span_end) = SpanAround(s.span_type, row.pos);
       if (s.span_type[static_cast<size_t>(row.pos)] != 0) {
         row.soft_row = static_cast<int>(batch.soft.size()) / n_embd_;
         const auto begin = s.soft.begin() + static_cast<ptrdiff_t>(soft_index) * n_embd_;

@@ -21,6 +21,7 @@ struct DriverOptions {
   int n_threads = 1;
   KvType kv_type = KvType::kF32;
   int n_context = 256;
+  const MediaCheckpoint* media = nullptr;  ///< decides how pictures see themselves
 };
 
 /// A run of rows of one sequence, in a batch.
@@ -63,7 +64,6 @@ class Driver {
     BlockTable sliding;
     BlockTable full;
   };
-  [[nodiscard]] int SpanEnd(const Sequence& sequence, int pos) const;
 
   int n_embd_;
   ThreadPool pool_;

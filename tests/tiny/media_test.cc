@@ -224,7 +224,7 @@ TEST_P(MediaGoldens, FromPixelsAndSamplesToLogits) {
     if (!soft.empty()) {
       worst_soft = std::max(worst_soft, LargestOverRms(soft, golden_soft));
     }
-    Driver driver(checkpoint, {BestIsa(), 2, KvType::kF32, 256});
+    Driver driver(checkpoint, {BestIsa(), 2, KvType::kF32, 256, &media});
     const std::vector<int32_t> types = Ints(one["mm_token_type_ids"]);
     const int s = driver.Add(Ints(one["ids"]), {types.begin(), types.end()}, soft);
     const auto logits = driver.Run({{s, driver.n_left(s), true}});
