@@ -128,6 +128,27 @@ void Activations::CopyQuantized(const QuantizedRows& all) {
   CopyRows(all.half_sums.data(), rows_, n_in_ / 16, quantized_.half_sums.data());
 }
 
+namespace {
+
+// Float activations that stay in the second cache while all weight rows of a thread meet them.
+constexpr int64_t kBlockFloats = int64_t{1} << 16;
+constexpr int64_t kBlockRows = 24;  // whole tiles of every kernel
+
+// Many float rows in blocks: each output is computed as before, weights are read again for each
+// block.
+void RunInBlocks(MatMulKernel kernel, const MatMulTask& task, int64_t begin, int64_t end) {
+  const int64_t rows = std::max<int64_t>(1, kBlockFloats / (task.n_in * kBlockRows)) * kBlockRows;
+  for (int64_t row = 0; row < task.n_rows; row += rows) {
+    MatMulTask block = task;
+    block.x = task.x + row * task.n_in;
+    block.y = task.y + row * task.n_out;
+    block.n_rows = std::min(rows, task.n_rows - row);
+    kernel(block, begin, end);
+  }
+}
+
+}  // namespace
+
 void MatMul(const ComputeContext& context, const WeightMatrix& w, Activations& x, float* y) {
   const Codec* codec = FindCodec(w.type);
   FACET_CHECK(codec != nullptr);
@@ -162,7 +183,11 @@ void MatMul(const ComputeContext& context, const WeightMatrix& w, Activations& x
       w.n_out, RowsWorthAThread(w.n_in * x.n_rows(), group_rows), [&](int64_t begin, int64_t end) {
         MatMulTask part = task;
         part.scratch = Scratch(w.n_in);
-        kernel(part, begin, end);
+        if (task.x != nullptr) {
+          RunInBlocks(kernel, part, begin, end);
+        } else {
+          kernel(part, begin, end);
+        }
         if (w.scale != 1.0f) {
           for (int64_t row = 0; row < task.n_rows; ++row) {
             context.kernels->rows->scale(w.scale, end - begin, y + row * w.n_out + begin);
