@@ -253,8 +253,8 @@ class Player {
     row.token = prompt.tokens[at];
     row.span_end = prompt.span_end[at];
     if (row.span_end >= 0) {
-      const auto first = std::find(prompt.span_end.begin(), prompt.span_end.end(), row.span_end);
-      row.span_begin = static_cast<int32_t>(first - prompt.span_end.begin());
+      const auto own = std::find(prompt.span_end.begin(), prompt.span_end.end(), row.span_end);
+      row.span_begin = static_cast<int32_t>(own - prompt.span_end.begin());
       const auto is_soft = [](int32_t end) { return end >= 0; };
       const auto first = prompt.span_end.begin();
       const auto from =
