@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <ctime>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -16,7 +17,6 @@
 #include "app/text_width.h"
 #include "base/log.h"
 #include "base/random.h"
-#include "chat/prompt.h"
 #include "model/model.h"
 
 namespace facet {
@@ -45,8 +45,8 @@ int SequencesWithin(const Config& config, RunnerOptions options, int n_most) {
 Status CheckOptions(const Options& options) {
   const bool has_text = !options.words.empty() || !options.prompt.empty() || !options.file.empty();
   for (const auto& [name, is_given] :
-       {std::pair("a prompt", has_text), std::pair("--raw", options.raw),
-        std::pair("--trace", !options.trace.empty())}) {
+       {std::pair("a prompt", has_text), std::pair("files of media", !options.media.empty()),
+        std::pair("--raw", options.raw), std::pair("--trace", !options.trace.empty())}) {
     if (is_given) {
       return Refuse("--batch", fmt::format("given with {}", name), "one of them");
     }
@@ -75,6 +75,7 @@ BatchRun::BatchRun(const Options& options, const LoadedModel& model, LineReader*
                    ResultFile* results)
     : options_(options),
       model_(model),
+      prompts_(options, model, std::filesystem::path(options.batch).parent_path().string()),
       lines_(lines),
       results_(results),
       base_seed_(ChooseSeed(options)),
@@ -83,6 +84,7 @@ BatchRun::BatchRun(const Options& options, const LoadedModel& model, LineReader*
 
 Status BatchRun::Start(const RunnerOptions& runner_options) {
   RunnerOptions with_sequences = runner_options;
+  with_sequences.media = model_.media();
   with_sequences.n_sequences =
       SequencesWithin(model_.checkpoint().config(), runner_options, n_lines_);
   FACET_ASSIGN(std::unique_ptr<Runner> runner, MakeRunner(model_.checkpoint(), with_sequences));
@@ -181,11 +183,15 @@ Status BatchRun::TakeLine(const LineReader::Line& line) {
 /// An error is one of the line.
 Status BatchRun::Submit(const Json& json, const BatchKey& key) {
   FACET_ASSIGN(const BatchRequest line, ReadBatchRequest(json, key, options_));
-  FACET_ASSIGN(std::vector<int> tokens, PromptOf(line));
+  FACET_ASSIGN(PromptInput input, PromptOf(line));
+  for (const std::string& notice : input.notices) {
+    Tell(key, notice);
+  }
   // 32 bits, as those that are chosen for a single reply.
   const uint64_t seed = line.options.seed.value_or(
       RandomBits(base_seed_, static_cast<uint64_t>(key.line)) & 0xFFFFFFFF);
-  Request request = MakeRequest(line.options, model_, std::move(tokens), seed);
+  Request request = MakeRequest(line.options, model_, std::move(input.tokens), seed);
+  request.media = std::move(input.media);
   request.id = static_cast<uint64_t>(key.line);
   Running running{
       key, ReplyReader(model_.vocab(), request.prompt, line.tools, line.options.raw), {}};
@@ -198,21 +204,19 @@ Status BatchRun::Submit(const Json& json, const BatchKey& key) {
   return {};
 }
 
-Result<std::vector<int>> BatchRun::PromptOf(const BatchRequest& request) const {
-  Prompt prompt{{{request.prompt, true}}};
-  if (!request.options.raw) {
-    const TemplateTraits& traits = model_.chat_template().traits();
-    if (request.options.think && !options_.think && !traits.knows_thinking) {
-      return Refuse("think", "true", "false (the model's chat template knows no thinking)");
-    }
-    if (!request.tools.is_null() && !traits.knows_tools) {
-      return Refuse("tools", "an array", "none (the model's chat template knows no tools)");
-    }
-    FACET_ASSIGN(prompt, model_.chat_template().Render({.messages = request.messages,
-                                                        .tools = request.tools,
-                                                        .thinking = request.options.think}));
+Result<PromptInput> BatchRun::PromptOf(const BatchRequest& request) const {
+  if (request.options.raw) {
+    return prompts_.FromText(request.prompt, {}, request.options);
   }
-  return TokenizePrompt(model_.tokenizer(), model_.vocab(), prompt);
+  const TemplateTraits& traits = model_.chat_template().traits();
+  if (request.options.think && !options_.think && !traits.knows_thinking) {
+    return Refuse("think", "true", "false (the model's chat template knows no thinking)");
+  }
+  if (!request.tools.is_null() && !traits.knows_tools) {
+    return Refuse("tools", "an array", "none (the model's chat template knows no tools)");
+  }
+  return prompts_.FromMessages(
+      {.messages = request.messages, .tools = request.tools, .thinking = request.options.think});
 }
 
 Status BatchRun::TakeEvent(const Event& event) {
@@ -243,12 +247,16 @@ Status BatchRun::TakeEvent(const Event& event) {
       ResultLine(finished.key, finished.reply, static_cast<int64_t>(std::time(nullptr))));
 }
 
-Status BatchRun::WriteError(const BatchKey& key, BatchFault fault, const std::string& message) {
-  ++counts_.n_failed;
+void BatchRun::Tell(const BatchKey& key, const std::string& text) {
   if (progress_) {
     progress_->Erase();
   }
-  Note(fmt::format("facet: line {}: {}", key.line, ShownLine(message)));
+  Note(fmt::format("facet: line {}: {}", key.line, ShownLine(text)));
+}
+
+Status BatchRun::WriteError(const BatchKey& key, BatchFault fault, const std::string& message) {
+  ++counts_.n_failed;
+  Tell(key, message);
   return results_->Write(ErrorLine(key, fault, message));
 }
 
@@ -265,7 +273,7 @@ int RunBatch(Options options, const Environment& environment) {
     return code;
   }
   std::optional<Spinner> spinner("loading " + options.model);
-  const auto model = LoadedModel::Load(options.model);
+  const auto model = LoadedModel::LoadWithMedia(options);
   spinner.reset();
   if (!model.ok()) {
     return Fail(model.error(), kExitModelRefused);

@@ -16,6 +16,7 @@
 #include "app/loaded_model.h"
 #include "app/options.h"
 #include "app/progress.h"
+#include "app/prompt_maker.h"
 #include "app/reply_stream.h"
 #include "app/terminal.h"
 #include "base/status.h"
@@ -60,13 +61,15 @@ class BatchRun {
   Status Feed(const InterruptGuard& guard);
   Status TakeLine(const LineReader::Line& line);
   Status Submit(const Json& json, const BatchKey& key);
-  Result<std::vector<int>> PromptOf(const BatchRequest& request) const;
+  Result<PromptInput> PromptOf(const BatchRequest& request) const;
+  void Tell(const BatchKey& key, const std::string& text);
   Status TakeEvent(const Event& event);
   Status WriteError(const BatchKey& key, BatchFault fault, const std::string& message);
   void CancelAll();
 
   const Options& options_;
   const LoadedModel& model_;
+  const PromptMaker prompts_;
   LineReader* lines_;
   ResultFile* results_;
   uint64_t base_seed_;

@@ -9,7 +9,9 @@
 
 #include "app/chat_session.h"
 #include "app/commands.h"
+#include "app/dropped_files.h"
 #include "app/history.h"
+#include "app/prompt_maker.h"
 #include "app/reply_printer.h"
 #include "app/report.h"
 #include "app/terminal_input.h"
@@ -33,6 +35,11 @@ std::string HistoryPath() {
   return home != nullptr && *home == '/' ? std::string(home) + "/.local/state/facet/history" : "";
 }
 
+std::string Home() {
+  const char* home = std::getenv("HOME");
+  return home == nullptr ? "" : home;
+}
+
 /// A history that cannot be kept is a warning, not an end.
 History OpenHistory() {
   const std::string path = HistoryPath();
@@ -54,7 +61,11 @@ class Chat {
         generator_(generator),
         style_(StyleOf(STDOUT_FILENO, options.no_color)),
         bytes_per_token_(BytesPerToken(model.checkpoint())),
-        session_(options, model.chat_template().traits().knows_thinking, bytes_per_token_),
+        session_(options, {.knows_thinking = model.chat_template().traits().knows_thinking,
+                           .bytes_per_token = bytes_per_token_,
+                           .media = model.media_traits(),
+                           .home = Home()}),
+        prompts_(options, model),
         memory_(&model.vocab(), kMemoryBytes),
         history_(OpenHistory()),
         mode_(IsDumbTerminal() ? nullptr
@@ -65,6 +76,9 @@ class Chat {
     Print(fmt::format("{}{}{}, {} positions. /help lists the commands.\n", style_.dim,
                       ShownText(model_.checkpoint().config().name), style_.reset,
                       generator_->n_context()));
+    if (!session_.attached().empty()) {
+      Print(ShownText(session_.Run("/image").text) + "\n");
+    }
     bool was_interrupted = false;
     while (true) {
       std::string line;
@@ -100,11 +114,19 @@ class Chat {
     if (!kept.ok()) {
       Warn(kept.error().Message());
     }
-    if (!ChatSession::IsCommand(line)) {
-      Reply(ChatSession::TextOf(line));
-      return true;
+    if (ChatSession::IsCommand(line)) {
+      return Show(session_.Run(line));
     }
-    const ChatSession::Answer answer = session_.Run(line);
+    std::vector<MediaFile> dropped = DroppedFiles(line, session_.home());
+    if (!dropped.empty()) {
+      return Show(session_.Attach(std::move(dropped)));
+    }
+    Reply(ChatSession::TextOf(line));
+    return true;
+  }
+
+  /// False: leave.
+  bool Show(const ChatSession::Answer& answer) const {
     if (answer.is_error) {
       PrintError(answer.text);
     } else if (!answer.text.empty()) {
@@ -113,8 +135,12 @@ class Chat {
     return !answer.ends;
   }
 
-  void Reply(std::string text) {
-    session_.AddUser(std::move(text));
+  void Reply(const std::string& text) {
+    const Status added = session_.AddUser(text);
+    if (!added.ok()) {
+      PrintError(added.error().Message());
+      return;
+    }
     const Result<facet::Reply> reply = Generate();
     if (!reply.ok()) {
       session_.DropUser();
@@ -132,13 +158,14 @@ class Chat {
   }
 
   Result<facet::Reply> Generate() {
-    const ChatRequest chat_request = session_.MakeChatRequest();
-    FACET_ASSIGN(const Prompt prompt, model_.chat_template().Render(chat_request));
+    FACET_ASSIGN(PromptInput input, prompts_.FromConversation(session_.MakeChatRequest(), memory_));
+    for (const std::string& notice : input.notices) {
+      Print(fmt::format("{}{}{}\n", style_.dim, ShownText(notice), style_.reset));
+    }
     const Options& options = session_.options();
     TextPrinter printer(STDOUT_FILENO, style_);
-    std::vector<int32_t> tokens =
-        memory_.Restore(TokenizePrompt(model_.tokenizer(), model_.vocab(), prompt));
-    const Request request = MakeRequest(options, model_, std::move(tokens), ChooseSeed(options));
+    Request request = MakeRequest(options, model_, std::move(input.tokens), ChooseSeed(options));
+    request.media = std::move(input.media);
     FACET_ASSIGN(facet::Reply reply,
                  generator_->Generate(request, false, [&](const ReplyDelta& delta) {
                    return printer.Print(delta);
@@ -153,6 +180,7 @@ class Chat {
   Style style_;
   double bytes_per_token_;
   ChatSession session_;
+  PromptMaker prompts_;
   TurnMemory memory_;
   History history_;
   std::unique_ptr<TerminalMode> mode_;  // null: a dumb terminal

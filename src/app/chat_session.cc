@@ -5,8 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
+#include "app/dropped_files.h"
+#include "app/media_input.h"
 #include "app/report.h"
 #include "base/file.h"
 #include "base/nearest.h"
@@ -23,13 +27,17 @@ struct CommandHelpLine {
   std::string_view argument;
   std::string_view help;
 };
-constexpr std::array<CommandHelpLine, 11> kCommands = {{
+constexpr std::array<CommandHelpLine, 15> kCommands = {{
     {"/help", "", "this list"},
     {"/reset", "", "forget the conversation, keep the settings"},
     {"/undo", "", "take back the last question and its answer"},
     {"/system", "[TEXT|off]", "show, set or remove the instructions before the conversation"},
     {"/think", "[on|off]", "let the model reason before it answers"},
     {"/params", "[KEY VALUE]", "show the settings, or change one; VALUE default takes it back"},
+    {"/image", "[FILE...]", "send pictures with the next message, or show what is attached"},
+    {"/audio", "[FILE...]", "the same for sound"},
+    {"/video", "[PATH...]", "the same for videos, and for folders of frames"},
+    {"/drop", "", "detach what is attached"},
     {"/save", "FILE", "write the conversation to a file"},
     {"/load", "FILE", "go on with a saved conversation"},
     {"/stats", "", "tokens, times and speed of the last answer"},
@@ -52,6 +60,51 @@ void ResetToDefault(const OptionSpec& spec, Options* options) {
   std::visit([&](auto field) { options->*field = defaults.*field; }, spec.target);
 }
 
+MediaPartKind KindOfCommand(std::string_view name) {
+  return name == "/image"   ? MediaPartKind::kImage
+         : name == "/audio" ? MediaPartKind::kAudio
+                            : MediaPartKind::kVideo;
+}
+
+/// A conversation that is loaded elsewhere finds its files again.
+std::string AbsolutePath(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.lexically_normal().string();
+}
+
+/// The text of a message, its media as placeholders.
+std::string TextOfContent(const Json& content) {
+  if (content.is_string()) {
+    return content.as_string();
+  }
+  std::string text;
+  for (const Json& part : content.items()) {
+    const std::string& type = part["type"].as_string();
+    text += type == "text" ? part["text"].as_string() : fmt::format("<|{}|>", type);
+  }
+  return text;
+}
+
+/// Parts as MessageContent makes them.
+Status CheckSavedParts(const Json& content, const std::string& where) {
+  if (!content.is_array()) {
+    return Refuse(where, std::string(content.KindName()), "a string or an array of parts");
+  }
+  for (size_t i = 0; i < content.items().size(); ++i) {
+    const Json& part = content.items()[i];
+    const std::string& type = part["type"].as_string();
+    const bool is_text = type == "text" && part["text"].is_string();
+    const bool is_media = (type == "image" || type == "audio" || type == "video") &&
+                          (part["path"].is_string() || part["frames"].is_array());
+    if (!is_text && !is_media) {
+      return Refuse(fmt::format("{}[{}]", where, i), "no part that /save writes",
+                    "type text, image, audio or video");
+    }
+  }
+  return {};
+}
+
 std::string Shorten(const std::string& text) {
   constexpr size_t kMaxCharacters = 60;
   std::string line = text.substr(0, text.find('\n'));
@@ -68,10 +121,12 @@ std::string Shorten(const std::string& text) {
 
 }  // namespace
 
-ChatSession::ChatSession(Options options, bool knows_thinking, double bytes_per_token)
-    : options_(std::move(options)),
-      knows_thinking_(knows_thinking),
-      bytes_per_token_(bytes_per_token) {}
+ChatSession::ChatSession(Options options, ChatSettings settings)
+    : options_(std::move(options)), settings_(std::move(settings)) {
+  for (MediaFile& file : options_.media) {
+    file.path = AbsolutePath(file.path);
+  }
+}
 
 bool ChatSession::IsCommand(std::string_view line) {
   const std::string_view word = Trim(line).substr(0, Trim(line).find_first_of(" \t\n"));
@@ -105,6 +160,9 @@ ChatSession::Answer ChatSession::Run(std::string_view line) {
   if (name == "/params") {
     return Params(argument);
   }
+  if (name == "/image" || name == "/audio" || name == "/video") {
+    return Media(name, argument);
+  }
   if (name == "/save") {
     return Save(argument);
   }
@@ -131,6 +189,9 @@ ChatSession::Answer ChatSession::Run(std::string_view line) {
   if (name == "/undo") {
     return Undo();
   }
+  if (name == "/drop") {
+    return Drop();
+  }
   return name == "/stats" ? Stats() : Answer{"", false, true};
 }
 
@@ -145,11 +206,74 @@ std::string ChatHelp() {
          "\"\"\" opens\n"
          "and closes a block of lines; pasted lines stay together. Ctrl-C stops an answer. A text "
          "that\n"
-         "begins with / is typed as //.";
+         "begins with / is typed as //. Files that are dropped onto the terminal are attached;\n"
+         "<|image|>, <|audio|> and <|video|> in a message say where they stand in it.";
+}
+
+ChatSession::Answer ChatSession::Media(std::string_view name, std::string_view argument) {
+  if (argument.empty()) {
+    return {ListAttached()};
+  }
+  std::vector<MediaFile> files;
+  const MediaPartKind kind = KindOfCommand(name);
+  if (const std::string whole(argument); FileExists(whole)) {  // also with blanks in it
+    files.push_back({kind, whole});
+    return Attach(std::move(files));
+  }
+  const Result<std::vector<std::string>> paths = SplitPaths(argument, settings_.home);
+  if (!paths.ok()) {
+    return Failure(paths.error());
+  }
+  files.reserve(paths->size());
+  for (const std::string& path : *paths) {
+    files.push_back({kind, path});
+  }
+  return Attach(std::move(files));
+}
+
+Status ChatSession::CheckFile(const MediaFile& file) const {
+  const bool is_sound = file.kind == MediaPartKind::kAudio;
+  if (!(is_sound ? settings_.media.hears : settings_.media.sees)) {
+    return Refuse(file.path, is_sound ? "sound" : "pictures",
+                  "what the model takes (--mmproj names encoders)");
+  }
+  if (!FileExists(file.path) && !IsDirectory(file.path)) {
+    return Refuse(file.path, "no such file");
+  }
+  if (IsDirectory(file.path) && file.kind != MediaPartKind::kVideo) {
+    return Refuse(file.path, "a folder", "a file (a folder of frames goes with /video)");
+  }
+  return {};
+}
+
+ChatSession::Answer ChatSession::Attach(std::vector<MediaFile> files) {
+  for (MediaFile& file : files) {
+    const Status usable = CheckFile(file);
+    if (!usable.ok()) {
+      return Failure(usable.error());
+    }
+    file.path = AbsolutePath(file.path);
+  }
+  options_.media.insert(options_.media.end(), files.begin(), files.end());
+  return {ListAttached()};
+}
+
+std::string ChatSession::ListAttached() const {
+  std::string text;
+  for (const MediaFile& file : options_.media) {
+    text += fmt::format("\n  {} {}", NameOf(file.kind), file.path);
+  }
+  return text.empty() ? "nothing is attached" : "with the next message:" + text;
+}
+
+ChatSession::Answer ChatSession::Drop() {
+  options_.media.clear();
+  return {ListAttached()};
 }
 
 ChatSession::Answer ChatSession::Reset() {
   messages_.clear();
+  options_.media.clear();
   return {"conversation forgotten"};
 }
 
@@ -160,7 +284,7 @@ ChatSession::Answer ChatSession::Undo() {
   if (messages_.back()["role"].as_string() == "assistant") {
     messages_.pop_back();
   }
-  const std::string text = messages_.back()["content"].as_string();
+  const std::string text = TextOfContent(messages_.back()["content"]);
   messages_.pop_back();
   return {fmt::format("taken back: {}", Shorten(text))};
 }
@@ -180,7 +304,7 @@ ChatSession::Answer ChatSession::System(std::string_view argument) {
 ChatSession::Answer ChatSession::Think(std::string_view argument) {
   if (argument == "on" || argument == "off") {
     options_.think = argument == "on";
-    if (options_.think && !knows_thinking_) {
+    if (options_.think && !settings_.knows_thinking) {
       return {"/think: the model's chat template knows no thinking", true, false};
     }
   } else if (!argument.empty()) {
@@ -228,7 +352,7 @@ ChatSession::Answer ChatSession::Stats() const {
     return {"no answer yet"};
   }
   return {fmt::format("{}\nin all    {} answers, {} tokens; {} messages in the conversation",
-                      SpeedText(last_stats_, bytes_per_token_), n_replies_, n_tokens_,
+                      SpeedText(last_stats_, settings_.bytes_per_token), n_replies_, n_tokens_,
                       messages_.size())};
 }
 
@@ -267,8 +391,11 @@ ChatSession::Answer ChatSession::Load(std::string_view argument) {
   return {fmt::format("{} messages loaded from {}", messages_.size(), path)};
 }
 
-void ChatSession::AddUser(std::string text) {
-  messages_.push_back(Json::MakeObject({{"role", "user"}, {"content", std::move(text)}}));
+Status ChatSession::AddUser(const std::string& text) {
+  FACET_ASSIGN(Json content, MessageContent(text, options_.media, options_));
+  options_.media.clear();
+  messages_.push_back(Json::MakeObject({{"role", "user"}, {"content", std::move(content)}}));
+  return {};
 }
 
 void ChatSession::AddReply(std::string text, const RequestStats& stats) {
@@ -330,7 +457,9 @@ Result<Conversation> ConversationFromJson(const Json& json, const std::string& n
     if (message["role"].as_string() != role) {
       return Refuse(where + ".role", message["role"].Dump(), fmt::format("\"{}\"", role));
     }
-    if (!message["content"].is_string()) {
+    if (role == "user" && !message["content"].is_string()) {
+      FACET_RETURN_IF_ERROR(CheckSavedParts(message["content"], where + ".content"));
+    } else if (!message["content"].is_string()) {
       return Refuse(where + ".content", std::string(message["content"].KindName()), "a string");
     }
     conversation.messages.push_back(

@@ -12,11 +12,20 @@
 #include "base/status.h"
 #include "chat/chat_template.h"
 #include "engine/request.h"
+#include "media/media_item.h"
 
 namespace facet {
 
 /// What /help prints.
 std::string ChatHelp();
+
+/// What a session knows of the model and the user.
+struct ChatSettings {
+  bool knows_thinking = false;
+  double bytes_per_token = 0;  ///< weights read for one token, for /stats
+  MediaTraits media;
+  std::string home;  ///< folder that ~ stands for; empty: none
+};
 
 class ChatSession {
  public:
@@ -26,8 +35,8 @@ class ChatSession {
     bool ends = false;  ///< leave the chat
   };
 
-  /// `bytes_per_token`: weights read for one token, for /stats.
-  ChatSession(Options options, bool knows_thinking, double bytes_per_token);
+  /// Media of the options go with the first message.
+  ChatSession(Options options, ChatSettings settings);
 
   /// Whether the line is a command: "/" and letters. "/usr/bin" is not, and a line that begins with
   /// "//" is text that begins with "/" (TextOf).
@@ -37,8 +46,12 @@ class ChatSession {
   static std::vector<std::string> CommandNames();
 
   Answer Run(std::string_view line);
+  /// Files that were dropped onto the terminal go with the next message, as after /image.
+  Answer Attach(std::vector<MediaFile> files);
 
-  void AddUser(std::string text);
+  /// Adds a message with all that is attached; refused where the placeholders of the text do not
+  /// suit the files.
+  Status AddUser(const std::string& text);
   /// What the model answered, also in part. An empty answer takes the user's message back.
   void AddReply(std::string text, const RequestStats& stats);
   void DropUser();
@@ -46,6 +59,8 @@ class ChatSession {
   [[nodiscard]] ChatRequest MakeChatRequest() const;
   [[nodiscard]] const Options& options() const { return options_; }
   [[nodiscard]] const Json::Array& messages() const { return messages_; }
+  [[nodiscard]] const std::vector<MediaFile>& attached() const { return options_.media; }
+  [[nodiscard]] const std::string& home() const { return settings_.home; }
 
  private:
   Answer Reset();
@@ -53,14 +68,17 @@ class ChatSession {
   Answer System(std::string_view argument);
   Answer Think(std::string_view argument);
   Answer Params(std::string_view argument);
+  Answer Media(std::string_view name, std::string_view argument);
+  Answer Drop();
+  [[nodiscard]] Status CheckFile(const MediaFile& file) const;
+  [[nodiscard]] std::string ListAttached() const;
   Answer Stats() const;
   Answer Save(std::string_view argument) const;
   Answer Load(std::string_view argument);
   [[nodiscard]] std::string ListParams() const;
 
-  Options options_;
-  bool knows_thinking_;
-  double bytes_per_token_;
+  Options options_;  // `media`: what goes with the next message
+  ChatSettings settings_;
   Json::Array messages_;  // user and assistant in turn
   RequestStats last_stats_;
   int n_replies_ = 0;

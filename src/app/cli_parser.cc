@@ -5,11 +5,17 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <map>
 
 #include "base/nearest.h"
 
 namespace facet {
 namespace {
+
+/// CLI11 takes "-mm" for "-m m".
+bool IsLongWithOneDash(std::string_view name) {
+  return name.size() > 2 && name[0] == '-' && name[1] != '-';
+}
 
 std::vector<std::string> NamesOf(const OptionSpec& spec) {
   std::vector<std::string> names;
@@ -19,6 +25,32 @@ std::vector<std::string> NamesOf(const OptionSpec& spec) {
   names.emplace_back(spec.name);
   names.insert(names.end(), spec.aliases.begin(), spec.aliases.end());
   return names;
+}
+
+/// The names as CLI11 takes them.
+std::string DeclaredNames(const OptionSpec& spec) {
+  std::vector<std::string> names = NamesOf(spec);
+  names.erase(std::remove_if(names.begin(), names.end(), IsLongWithOneDash), names.end());
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+/// The arguments with each name that CLI11 does not take replaced by the option's first one.
+std::vector<std::string> WithDeclaredNames(std::span<const std::string> arguments,
+                                           Command command) {
+  std::vector<std::string> all(arguments.begin(), arguments.end());
+  const auto end = std::find(all.begin(), all.end(), "--");
+  for (const OptionSpec& spec : OptionTable()) {
+    for (const std::string_view alias : spec.aliases) {
+      if (spec.IsFor(command) && IsLongWithOneDash(alias)) {
+        std::replace(all.begin(), end, std::string(alias), std::string(spec.name));
+      }
+    }
+  }
+  return all;
+}
+
+bool AddsMedia(const OptionSpec& spec) {
+  return std::holds_alternative<std::vector<MediaFile> Options::*>(spec.target);
 }
 
 Error UnknownOption(const std::string& text, const CommandSpec& command) {
@@ -88,6 +120,19 @@ Status SortRest(const std::vector<std::string>& rest, const CommandSpec& command
   return {};
 }
 
+using DeclaredOptions = std::vector<std::pair<const OptionSpec*, CLI::Option*>>;
+
+void AddMediaInOrder(const CLI::App& app, const DeclaredOptions& declared, ParsedLine* line) {
+  std::map<const CLI::Option*, size_t> n_taken;
+  for (const CLI::Option* given : app.parse_order()) {
+    const auto found = std::find_if(declared.begin(), declared.end(),
+                                    [given](const auto& entry) { return entry.second == given; });
+    if (found != declared.end() && AddsMedia(*found->first)) {
+      line->options.push_back({found->first, {given->results()[n_taken[given]++]}});
+    }
+  }
+}
+
 }  // namespace
 
 Result<ParsedLine> ParseCommandLine(std::span<const std::string> arguments) {
@@ -102,12 +147,12 @@ Result<ParsedLine> ParseCommandLine(std::span<const std::string> arguments) {
   CLI::App app;
   app.set_help_flag();
   app.allow_extras();
-  std::vector<std::pair<const OptionSpec*, CLI::Option*>> declared;
+  DeclaredOptions declared;
   for (const OptionSpec& spec : OptionTable()) {
     if (!spec.IsFor(line.command)) {
       continue;
     }
-    const std::string names = fmt::format("{}", fmt::join(NamesOf(spec), ","));
+    const std::string names = DeclaredNames(spec);
     CLI::Option* option = spec.is_flag() ? app.add_flag(names) : app.add_option(names);
     option->multi_option_policy(spec.is_repeatable() ? CLI::MultiOptionPolicy::TakeAll
                                                      : CLI::MultiOptionPolicy::TakeLast);
@@ -115,20 +160,22 @@ Result<ParsedLine> ParseCommandLine(std::span<const std::string> arguments) {
   }
   try {
     // CLI11 wants the arguments in reverse.
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend() - 1));
+    const auto given = WithDeclaredNames(arguments.subspan(1), line.command);
+    app.parse(std::vector<std::string>(given.rbegin(), given.rend()));
   } catch (const CLI::ArgumentMismatch&) {
     return Refuse(arguments.back(), "nothing after it", "a value");
   } catch (const CLI::Error& error) {
     return Refuse(fmt::format("facet {}", command.name), error.what());
   }
   for (const auto& [spec, option] : declared) {
-    if (option->count() > 0) {
+    if (option->count() > 0 && !AddsMedia(*spec)) {
       line.options.push_back({spec, option->results()});
       if (!spec->is_repeatable()) {
         line.options.back().values = {option->results().back()};
       }
     }
   }
+  AddMediaInOrder(app, declared, &line);
   FACET_RETURN_IF_ERROR(SortRest(app.remaining(), command, &line));
   return line;
 }

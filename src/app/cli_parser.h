@@ -21,6 +21,8 @@ struct ParsedOption {
 
 struct ParsedLine {
   Command command = Command::kHelp;
+  /// Each once, in the order of the table; those of media files once for each time they are given,
+  /// in the order of the command line, which counts across them.
   std::vector<ParsedOption> options;
   std::vector<std::string> words;
 };

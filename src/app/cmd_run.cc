@@ -3,6 +3,8 @@
 // Facet here.
 //
 //   text -> ChatTemplate::Render -> runs of text   (chat/: which parts may be control tokens)
+//        -> ExpandMedia -> places of soft tokens   (chat/: pictures and sound, made ready by
+//        media/)
 //        -> TokenizePrompt -> token ids            (text/: byte-pair merges)
 //        -> Engine::Submit -> events               (engine/: rows of a batch, drawing of tokens)
 //        -> ReplySplitter -> content and thoughts  (chat/: what is markup and what is the answer)
@@ -18,11 +20,14 @@
 #include "app/commands.h"
 #include "app/generator.h"
 #include "app/loaded_model.h"
+#include "app/media_input.h"
 #include "app/progress.h"
 #include "app/prompt_input.h"
+#include "app/prompt_maker.h"
 #include "app/reply_printer.h"
 #include "app/report.h"
 #include "app/terminal.h"
+#include "app/text_width.h"
 #include "base/log.h"
 
 namespace facet {
@@ -38,7 +43,7 @@ Status CheckOptions(const Options& options, const std::optional<std::string>& te
     return Refuse("--raw", options.think ? "given with --think" : "given with --system",
                   "no chat template, or one");
   }
-  if (text && !text->empty()) {
+  if (text && (!text->empty() || !options.media.empty())) {
     return {};
   }
   const bool can_chat = !text && IsTerminal(STDIN_FILENO) && IsTerminal(STDOUT_FILENO);
@@ -48,19 +53,21 @@ Status CheckOptions(const Options& options, const std::optional<std::string>& te
   return {};
 }
 
-/// Text to the runs of a prompt: through the chat template, or as it stands.
-Result<Prompt> MakePrompt(const Options& options, const LoadedModel& model,
-                          const std::string& text) {
+/// Text and media to a prompt: through the chat template, or as they stand.
+Result<PromptInput> MakePrompt(const Options& options, const LoadedModel& model,
+                               const std::string& text) {
+  const PromptMaker maker(options, model);
   if (options.raw) {
-    return Prompt{{{text, true}}};
+    return maker.FromText(text, options.media, options);
   }
+  FACET_ASSIGN(Json content, MessageContent(text, options.media, options));
   ChatRequest request;
   if (!options.system.empty()) {
     request.messages.Append(Json::MakeObject({{"role", "system"}, {"content", options.system}}));
   }
-  request.messages.Append(Json::MakeObject({{"role", "user"}, {"content", text}}));
+  request.messages.Append(Json::MakeObject({{"role", "user"}, {"content", std::move(content)}}));
   request.thinking = options.think;
-  return model.chat_template().Render(request);
+  return maker.FromMessages(request);
 }
 
 /// What an answer is made with. `trace` may be null.
@@ -75,12 +82,15 @@ struct Run {
 /// One prompt, one reply.
 Status Answer(const Run& run, const std::string& text, Reply* reply) {
   const auto& [options, model, generator, trace, load_s] = run;
-  FACET_ASSIGN(const Prompt prompt, MakePrompt(options, model, text));
-  std::vector<int> tokens = TokenizePrompt(model.tokenizer(), model.vocab(), prompt);
-  if (trace != nullptr) {
-    trace->WritePrompt(prompt, tokens);
+  FACET_ASSIGN(PromptInput input, MakePrompt(options, model, text));
+  for (const std::string& notice : input.notices) {
+    Note(ShownLine(notice));
   }
-  const Request request = MakeRequest(options, model, std::move(tokens), ChooseSeed(options));
+  if (trace != nullptr) {
+    trace->WritePrompt(input);
+  }
+  Request request = MakeRequest(options, model, std::move(input.tokens), ChooseSeed(options));
+  request.media = std::move(input.media);
   if (options.verbose) {
     NoteSettings(options, model, request, load_s, generator->n_context());
   }
@@ -160,10 +170,18 @@ int RunRun(Options options, const Environment& environment) {
   const auto start = std::chrono::steady_clock::now();
   std::optional<Spinner> spinner("loading " +
                                  (options.model.empty() ? "the embedded model" : options.model));
-  const auto model = LoadedModel::Load(options.model);
+  // Who asks one question of text alone does not wait for encoders.
+  const bool wants_media = !options.media.empty() || !options.mmproj.empty() || !text->has_value();
+  const auto model =
+      wants_media ? LoadedModel::LoadWithMedia(options) : LoadedModel::Load(options.model);
   if (!model.ok()) {
     spinner.reset();
     return Fail(model.error(), kExitModelRefused);
+  }
+  const Status takes = CheckTakesMedia(options, **model);
+  if (!takes.ok()) {
+    spinner.reset();
+    return Fail(takes.error(), kExitFailed);
   }
   const Result<RunnerOptions> runner_options =
       RunnerOptionsFrom(options, (*model)->checkpoint().config());

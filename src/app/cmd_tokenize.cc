@@ -8,6 +8,7 @@
 #include "app/commands.h"
 #include "app/loaded_model.h"
 #include "app/prompt_input.h"
+#include "app/prompt_maker.h"
 #include "app/terminal.h"
 #include "app/text_width.h"
 #include "text/detokenizer.h"
@@ -21,15 +22,29 @@ std::string_view ShownToken(const Vocab& vocab, int id) {
   return vocab.kind(id) == TokenKind::kByte ? vocab.text(id) : vocab.bytes(id);
 }
 
-std::string Table(const Vocab& vocab, const std::vector<int>& ids) {
+/// One line for each token; for the soft tokens of a picture or a sound, which are all the same,
+/// one line with their number.
+std::string Table(const Vocab& vocab, const std::vector<int32_t>& ids,
+                  std::span<const PlacedMedia> media) {
   std::string out;
-  for (const int id : ids) {
-    out += fmt::format("{:>7}  {}\n", id, ShownText(Json(ShownToken(vocab, id)).Dump()));
+  size_t i = 0;
+  while (i < ids.size()) {
+    const std::string shown = ShownText(Json(ShownToken(vocab, ids[i])).Dump());
+    const bool is_item = !media.empty() && static_cast<size_t>(media[0].begin) == i;
+    out += fmt::format("{:>7}  {}", ids[i], shown);
+    if (is_item) {
+      out += fmt::format(" x {}  ({})", media[0].item->n_tokens, MediaText(*media[0].item));
+      i = static_cast<size_t>(media[0].end());
+      media = media.subspan(1);
+    } else {
+      ++i;
+    }
+    out += '\n';
   }
   return out;
 }
 
-std::string AsJson(const Vocab& vocab, const std::vector<int>& ids) {
+std::string AsJson(const Vocab& vocab, const std::vector<int32_t>& ids) {
   Json all = Json(Json::Array());
   for (const int id : ids) {
     all.Append(Json::MakeObject({{"id", id}, {"text", ShownToken(vocab, id)}}));
@@ -58,6 +73,17 @@ Result<std::vector<int>> ParseIds(std::string_view text, int n_vocab) {
   }
 }
 
+/// Ids of a text; with media, of the prompt that `facet run --raw` makes of both.
+Result<PromptInput> Encode(const Options& options, const LoadedModel& model,
+                           const std::string& text) {
+  if (!options.media.empty()) {
+    return PromptMaker(options, model).FromText(text, options.media, options);
+  }
+  PromptInput input;
+  input.tokens = model.tokenizer().Encode(text, !options.no_special);
+  return input;
+}
+
 Result<std::string> Convert(const Options& options, const LoadedModel& model,
                             const std::string& text) {
   const Vocab& vocab = model.vocab();
@@ -69,33 +95,54 @@ Result<std::string> Convert(const Options& options, const LoadedModel& model,
     }
     return IsTerminal(STDOUT_FILENO) ? ShownText(decoded) : decoded;
   }
-  const std::vector<int> ids = model.tokenizer().Encode(text, !options.no_special);
-  if (options.json) {
-    return AsJson(vocab, ids);
+  FACET_ASSIGN(const PromptInput input, Encode(options, model, text));
+  for (const std::string& notice : input.notices) {
+    Note(ShownLine(notice));
   }
-  return options.ids ? fmt::format("{}\n", fmt::join(ids, " ")) : Table(vocab, ids);
+  if (options.json) {
+    return AsJson(vocab, input.tokens);
+  }
+  return options.ids ? fmt::format("{}\n", fmt::join(input.tokens, " "))
+                     : Table(vocab, input.tokens, input.media);
+}
+
+/// What does not depend on the model.
+Status CheckOptions(const Options& options) {
+  if (options.json + options.ids + options.decode > 1) {
+    return Refuse("facet tokenize", "several of --json, --ids and --decode", "one of them");
+  }
+  if (!options.media.empty() && (options.decode || options.no_special)) {
+    return Refuse(options.decode ? "--decode" : "--no-special", "given with files of media",
+                  "one of them");
+  }
+  return {};
 }
 
 }  // namespace
 
 int RunTokenize(const Options& options) {
-  if (options.json + options.ids + options.decode > 1) {
-    return Fail(Refuse("facet tokenize", "several of --json, --ids and --decode", "one of them"),
-                kExitFailed);
+  const Status usable = CheckOptions(options);
+  if (!usable.ok()) {
+    return Fail(usable.error(), kExitFailed);
   }
   const Result<std::optional<std::string>> text = ReadPromptText(options, true);
   if (!text.ok()) {
     return Fail(text.error(), kExitFailed);
   }
-  if (!text->has_value()) {
+  if (!text->has_value() && options.media.empty()) {
     return Fail(Refuse("facet tokenize", "no text", "words, -f FILE or text on standard input"),
                 kExitFailed);
   }
-  const auto model = LoadedModel::Load(options.model);
+  const auto model = options.media.empty() ? LoadedModel::Load(options.model)
+                                           : LoadedModel::LoadWithMedia(options);
   if (!model.ok()) {
     return Fail(model.error(), kExitModelRefused);
   }
-  const Result<std::string> out = Convert(options, **model, **text);
+  const Status takes = CheckTakesMedia(options, **model);
+  if (!takes.ok()) {
+    return Fail(takes.error(), kExitFailed);
+  }
+  const Result<std::string> out = Convert(options, **model, text->value_or(""));
   if (!out.ok()) {
     return Fail(out.error(), kExitFailed);
   }

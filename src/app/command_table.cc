@@ -151,7 +151,8 @@ std::vector<CommandSpec> MakingFiles() {
        .text =
            "The file loads and runs like the real one and answers nonsense. Its speed and memory "
            "are those of the real one. Tensors have the types that facet quantize gives them (q4_0 "
-           "without --type; of a projector f16). e2b:N has the first N layers of the whole model, at least those up to "
+           "without --type; of a projector f16). e2b:N has the first N layers of the whole model, "
+           "at least those up to "
            "the first full one. A tokenizer with fewer than 262144 tokens is filled up.",
        .examples = {{"facet synth --shape e2b --type q4_0 e2b.gguf", "all layers of the E2B"},
                     {"facet synth --shape 26b-a4b:6 moe.gguf", "six layers of a large one"},

@@ -50,7 +50,9 @@ class Collector {
 
 Result<Generator> Generator::Create(const LoadedModel& model, const RunnerOptions& options,
                                     Trace* trace) {
-  FACET_ASSIGN(std::unique_ptr<Runner> runner, MakeRunner(model.checkpoint(), options));
+  RunnerOptions runner_options = options;
+  runner_options.media = model.media();
+  FACET_ASSIGN(std::unique_ptr<Runner> runner, MakeRunner(model.checkpoint(), runner_options));
   EngineOptions engine_options;
   engine_options.max_rows = options.max_rows;
   engine_options.max_sequences = 1;

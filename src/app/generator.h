@@ -32,8 +32,8 @@ class Generator {
   /// error.
   using DeltaSink = std::function<Status(const ReplyDelta&)>;
 
-  /// Allocates and binds; the model outlives the generator. `trace` may be null and outlives it
-  /// too.
+  /// Allocates and binds, the model's encoders too; the model outlives the generator. `trace` may
+  /// be null and outlives it too.
   static Result<Generator> Create(const LoadedModel& model, const RunnerOptions& options,
                                   Trace* trace);
 

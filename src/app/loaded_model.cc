@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "app/embedded_model.h"
+#include "app/encoders.h"
 #include "app/progress.h"
 #include "app/terminal.h"
 #include "base/log.h"
@@ -90,6 +91,18 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::Load(const std::string& path) 
   std::unique_ptr<LoadedModel> model(
       new LoadedModel(std::move(checkpoint), std::move(vocab), std::move(chat_template)));
   FACET_RETURN_IF_ERROR(model->CollectTokens());
+  return model;
+}
+
+Result<std::unique_ptr<LoadedModel>> LoadedModel::LoadWithMedia(const Options& options) {
+  FACET_ASSIGN(std::unique_ptr<LoadedModel> model, Load(options.model));
+  FACET_ASSIGN(model->media_, OpenEncoders(options, model->checkpoint_));
+  if (model->media_) {
+    model->media_traits_ = model->media_->config().traits();
+    if (options.model.empty()) {
+      model->media_traits_.image_tokens = kEmbeddedImageTokens;
+    }
+  }
   return model;
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything a command needs of a model before it computes: weights, vocabulary, tokenizer, chat
-// template, and which tokens end a reply. From a file, a directory, or the program itself.
+// template, which tokens end a reply, and encoders of pictures and sound where they are wanted.
+// From files, a directory, or the program itself.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,7 +14,9 @@
 #include "base/status.h"
 #include "chat/chat_template.h"
 #include "engine/request.h"
+#include "media/media_item.h"
 #include "model/checkpoint.h"
+#include "model/media_checkpoint.h"
 #include "model/model.h"
 #include "model/weights.h"
 #include "text/tokenizer.h"
@@ -30,6 +34,8 @@ class LoadedModel {
   /// `path` is as OpenCheckpoint takes it. A template in the file that does not work is a warning,
   /// and the built-in one is used.
   static Result<std::unique_ptr<LoadedModel>> Load(const std::string& path);
+  /// The model of the options, and the encoders that go with it (OpenEncoders).
+  static Result<std::unique_ptr<LoadedModel>> LoadWithMedia(const Options& options);
   LoadedModel(const LoadedModel&) = delete;
   LoadedModel& operator=(const LoadedModel&) = delete;
 
@@ -42,6 +48,10 @@ class LoadedModel {
   /// Never to be drawn: what the file says, and rows of the output matrix that no token belongs to;
   /// ascending.
   [[nodiscard]] const std::vector<int32_t>& suppressed_tokens() const { return suppressed_tokens_; }
+  /// The encoders; null: text only.
+  [[nodiscard]] const MediaCheckpoint* media() const { return media_ ? &*media_ : nullptr; }
+  /// What the encoders take; nothing, where there are none.
+  [[nodiscard]] const MediaTraits& media_traits() const { return media_traits_; }
 
  private:
   LoadedModel(Checkpoint checkpoint, Vocab vocab, ChatTemplate chat_template);
@@ -53,10 +63,12 @@ class LoadedModel {
   ChatTemplate chat_template_;
   std::vector<int32_t> end_tokens_;
   std::vector<int32_t> suppressed_tokens_;
+  std::optional<MediaCheckpoint> media_;
+  MediaTraits media_traits_;
 };
 
-/// What the options say about memory and processors, with defaults filled in; the arranging of
-/// weights is shown on the terminal.
+/// What the options say about memory and processors, with defaults filled in; without encoders. The
+/// arranging of weights is shown on the terminal.
 Result<RunnerOptions> RunnerOptionsFrom(const Options& options, const Config& config);
 
 /// What the options say about drawing tokens, with the model's defaults filled in.

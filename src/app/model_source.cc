@@ -92,8 +92,8 @@ Status CheckDigest(const std::string& path, const std::string& sha256) {
 
 /// The texts by which the command is told a model.
 std::vector<std::string*> ModelTexts(Options* options) {
-  constexpr std::array<std::string_view, 4> kModelOptions = {"--model", "--against", "--diff",
-                                                             "--vocab"};
+  constexpr std::array<std::string_view, 5> kModelOptions = {"--model", "--against", "--diff",
+                                                             "--vocab", "--mmproj"};
   std::vector<std::string*> texts;
   for (const OptionSpec& spec : OptionTable()) {
     const bool names_model =
@@ -111,15 +111,23 @@ std::vector<std::string*> ModelTexts(Options* options) {
   return texts;
 }
 
-/// The model's path, with a line about what else is there.
-Result<std::string> ModelOfFolder(const std::string& path) {
+/// Whether the command takes encoders and none are named.
+bool WantsEncoders(const Options& options) {
+  const OptionSpec* spec = FindOptionByKey("mmproj");
+  return spec->IsFor(options.command) && options.mmproj.empty() && !options.no_mmproj;
+}
+
+/// The model's path, with a line about what else is there. The encoders of the folder of -m are the
+/// model's.
+Result<std::string> ModelOfFolder(const std::string& path, bool is_main, Options* options) {
   FACET_ASSIGN(const ModelFolder folder, LookInFolder(path));
   std::string note = fmt::format("{}: using {}", path, FileNameOf(folder.model));
-  for (const auto& [what, file] :
-       {std::pair("projector", folder.projector), std::pair("drafter", folder.drafter)}) {
-    if (!file.empty()) {
-      note += fmt::format("; the {} {} is not used by this version", what, FileNameOf(file));
-    }
+  if (!folder.projector.empty() && is_main && WantsEncoders(*options)) {
+    options->mmproj = folder.projector;
+    note += fmt::format(" with the projector {}", FileNameOf(folder.projector));
+  }
+  if (!folder.drafter.empty()) {
+    note += fmt::format("; the drafter {} is not used by this version", FileNameOf(folder.drafter));
   }
   Note(note);
   return folder.model;
@@ -340,8 +348,10 @@ Status ResolveModelNames(const Environment& environment, Options* options) {
 
 Status ResolveModelFolders(Options* options) {
   for (std::string* text : ModelTexts(options)) {
-    if (options->command != Command::kConvert && IsModelFolder(*text)) {
-      FACET_ASSIGN(*text, ModelOfFolder(*text));
+    const bool is_model = text != &options->mmproj && options->command != Command::kConvert;
+    if (is_model && IsModelFolder(*text)) {
+      const bool is_main = text == &options->model || text == options->words.data();
+      FACET_ASSIGN(*text, ModelOfFolder(*text, is_main, options));
     }
   }
   return {};

@@ -319,8 +319,8 @@ std::span<const OptionSpec> OptionTable() {
   static const std::vector<OptionSpec> kTable = [] {
     std::vector<OptionSpec> all;
     for (auto part :
-         {PromptOptions(), ServeOptions(), BatchOptions(), SamplingOptions(), LengthOptions(),
-          MeasureOptions(), BenchOptions(), FileOptions(), OutputOptions()}) {
+         {PromptOptions(), MediaOptions(), ServeOptions(), BatchOptions(), SamplingOptions(),
+          LengthOptions(), MeasureOptions(), BenchOptions(), FileOptions(), OutputOptions()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

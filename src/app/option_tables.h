@@ -17,6 +17,8 @@ std::vector<OptionSpec> MeasureOptions();
 std::vector<OptionSpec> BenchOptions();
 /// facet serve: what it alone has.
 std::vector<OptionSpec> ServeOptions();
+/// Pictures, sound and video, of all commands that take them.
+std::vector<OptionSpec> MediaOptions();
 /// facet inspect, convert, quantize, synth and pull.
 std::vector<OptionSpec> FileOptions();
 

@@ -55,7 +55,16 @@ struct Reader {
                           !(check.above && value <= *check.above);
     return std::isfinite(value) && (in_range || (check.also && value == *check.also));
   }
+  [[nodiscard]] Status CheckChoice(const std::string& text) const {
+    if (check.choices.empty() ||
+        std::find(check.choices.begin(), check.choices.end(), text) != check.choices.end()) {
+      return {};
+    }
+    return Refuse(where, fmt::format("\"{}\"", text),
+                  fmt::format("one of {}", fmt::join(check.choices, ", ")));
+  }
   Result<int> Integer(const std::string& text) const {
+    FACET_RETURN_IF_ERROR(CheckChoice(text));
     const auto value = ParseNumber<int>(text);
     if (!value || !Allows(*value)) {
       return Refuse(where, fmt::format("\"{}\"", text), WantedNumber("a whole number", check));
@@ -88,11 +97,7 @@ struct Reader {
     return Refuse(where, fmt::format("\"{}\"", text), "true or false");
   }
   Result<std::string> Text(const std::string& text) const {
-    if (!check.choices.empty() &&
-        std::find(check.choices.begin(), check.choices.end(), text) == check.choices.end()) {
-      return Refuse(where, fmt::format("\"{}\"", text),
-                    fmt::format("one of {}", fmt::join(check.choices, ", ")));
-    }
+    FACET_RETURN_IF_ERROR(CheckChoice(text));
     if (!IsValidUtf8(text)) {
       return Refuse(where, "bytes that are not UTF-8", "UTF-8 text");
     }
@@ -115,6 +120,7 @@ struct Reader {
 /// Stores the values in the field; one overload per type of field.
 struct Setter {
   Reader reader;
+  MediaPartKind media_kind;
   std::span<const std::string> values;
   Options* options;
 
@@ -152,6 +158,16 @@ struct Setter {
   Status operator()(std::vector<std::string> Options::*field) {
     return SetAll(field, [this](const std::string& text) { return reader.Text(text); });
   }
+  Status operator()(std::vector<MediaFile> Options::*field) {
+    for (const std::string& text : values) {
+      FACET_ASSIGN(std::string path, reader.Text(text));
+      if (path.empty()) {
+        return Refuse(reader.where, "nothing", "a path");
+      }
+      (options->*field).push_back({media_kind, std::move(path)});
+    }
+    return {};
+  }
   Status operator()(LogitBias Options::*field) {
     return SetAll(field, [this](const std::string& text) { return reader.Bias(text); });
   }
@@ -174,6 +190,9 @@ struct Shower {
       all += (all.empty() ? "\"" : " \"") + item + "\"";
     }
     return all.empty() ? "none" : all;
+  }
+  std::string operator()(std::vector<MediaFile> Options::*field) const {
+    return fmt::format("{} files", (options.*field).size());
   }
   std::string operator()(LogitBias Options::*field) const {
     return fmt::format("{} tokens", (options.*field).size());
@@ -235,6 +254,7 @@ Status CheckWords(const Options& options) {
 
 bool OptionSpec::is_repeatable() const {
   return std::holds_alternative<std::vector<std::string> Options::*>(target) ||
+         std::holds_alternative<std::vector<MediaFile> Options::*>(target) ||
          std::holds_alternative<LogitBias Options::*>(target);
 }
 
@@ -265,7 +285,7 @@ Status ApplyOption(const OptionSpec& spec, std::span<const std::string> values,
   if (values.empty() || (values.size() > 1 && !spec.is_repeatable())) {
     return Refuse(where, fmt::format("{} values", values.size()), "one value");
   }
-  return std::visit(Setter{{spec.check, where}, values, options}, spec.target);
+  return std::visit(Setter{{spec.check, where}, spec.media_kind, values, options}, spec.target);
 }
 
 std::string ShowOption(const OptionSpec& spec, const Options& options) {

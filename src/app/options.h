@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "chat/media_prompt.h"
 
 namespace facet {
 
@@ -38,6 +39,14 @@ enum class Command {
 
 using LogitBias = std::vector<std::pair<int32_t, float>>;
 
+/// A picture, a sound or a film that was named on the command line or in a chat.
+struct MediaFile {
+  MediaPartKind kind = MediaPartKind::kImage;
+  std::string path;
+
+  bool operator==(const MediaFile&) const = default;
+};
+
 /// What the user asked for, with defaults filled in. Values that default to something of the model
 /// are optional.
 struct Options {
@@ -52,6 +61,18 @@ struct Options {
   std::string system;
   bool think = false;
   bool raw = false;
+
+  std::vector<MediaFile> media;  ///< in the order of the command line
+  std::string mmproj;            ///< path; empty: the one beside the model
+  bool no_mmproj = false;
+  std::optional<int> image_tokens;
+  std::string image_reading = "seen";
+  std::string long_audio = "cut";
+  int video_frames = 32;
+  std::optional<float> video_fps;
+  std::string media_helper;  ///< path; empty: looked for
+  bool media_fetch = false;
+  int media_cache = 256;  ///< MiB
 
   std::optional<float> temperature;
   std::optional<int> top_k;
@@ -139,6 +160,7 @@ struct Options {
   std::string shape = "e2b";
   std::string vocab;
   bool drafter = false;
+  bool projector = false;
 
   std::string sha256;
   std::string hf_endpoint = "https://huggingface.co";
@@ -149,12 +171,12 @@ struct Options {
 };
 
 /// The field that an option sets; its type says how the value is read. A bool is a flag; a vector
-/// takes one item for each time the option is given.
+/// takes one item for each time the option is given. Several options add to the one of media files.
 using OptionTarget =
     std::variant<bool Options::*, int Options::*, float Options::*, std::string Options::*,
                  std::optional<int> Options::*, std::optional<float> Options::*,
                  std::optional<uint64_t> Options::*, std::vector<std::string> Options::*,
-                 LogitBias Options::*>;
+                 std::vector<MediaFile> Options::*, LogitBias Options::*>;
 
 /// What a value must satisfy.
 struct OptionCheck {
@@ -162,7 +184,7 @@ struct OptionCheck {
   std::optional<double> above = {};  ///< greater than this, in place of min
   std::optional<double> max = {};
   std::optional<int> also = {};  ///< one more value that is allowed, outside of the range
-  std::vector<std::string_view> choices = {};  ///< of a text; empty: any
+  std::vector<std::string_view> choices = {};  ///< of a text or a whole number; empty: any
 };
 
 struct OptionSpec {
@@ -178,8 +200,9 @@ struct OptionSpec {
   std::vector<Command> commands;  ///< that take it
   OptionTarget target;
   OptionCheck check = {};
-  bool is_hidden = false;   ///< not in the help
-  bool is_tunable = false;  ///< can be changed within a chat (/params)
+  MediaPartKind media_kind = {};  ///< of the media files that it adds
+  bool is_hidden = false;         ///< not in the help
+  bool is_tunable = false;        ///< can be changed within a chat (/params)
 
   [[nodiscard]] bool is_flag() const { return std::holds_alternative<bool Options::*>(target); }
   [[nodiscard]] bool is_repeatable() const;
@@ -208,7 +231,8 @@ std::span<const CommandSpec> CommandTable();
 const CommandSpec& SpecOf(Command command);
 const OptionSpec* FindOptionByKey(std::string_view key);
 
-/// Sets the option's field; replaces what an earlier source set. `where` names the source in errors
+/// Sets the option's field; replaces what an earlier source set (media files, which the command
+/// line alone can name, are added). `where` names the source in errors
 /// ("--top-p").
 Status ApplyOption(const OptionSpec& spec, std::span<const std::string> values,
                    const std::string& where, Options* options);

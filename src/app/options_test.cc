@@ -62,6 +62,21 @@ TEST(ReadOptions, TakesTheNamesThatUsersOfOtherProgramsKnow) {
   EXPECT_FLOAT_EQ(options->frequency_penalty, 0.25F);
 }
 
+TEST(ReadOptions, KeepsTheOrderOfMedia) {
+  const auto options =
+      Read({"run", "--image", "a.png", "what", "--video=b.mp4", "--audio", "c.wav", "is it",
+            "--image", "d.png", "-mm", "m.gguf", "--image-tokens", "140", "--", "-mm"});
+  ASSERT_TRUE(options.ok()) << options.error().Message();
+  const std::vector<MediaFile> wanted = {{MediaPartKind::kImage, "a.png"},
+                                         {MediaPartKind::kVideo, "b.mp4"},
+                                         {MediaPartKind::kAudio, "c.wav"},
+                                         {MediaPartKind::kImage, "d.png"}};
+  EXPECT_EQ(options->media, wanted);
+  EXPECT_EQ(options->mmproj, "m.gguf");
+  EXPECT_EQ(options->image_tokens.value_or(-1), 140);
+  EXPECT_EQ(options->words, (std::vector<std::string>{"what", "is it", "-mm"}));
+}
+
 TEST(ReadOptions, TellsWhatIsWrongWithAValue) {
   EXPECT_EQ(ErrorOf({"run", "--temp", "hot"}), "--temp: \"hot\", wanted a number from 0 to 100");
   EXPECT_EQ(ErrorOf({"run", "--temp", "nan"}), "--temp: \"nan\", wanted a number from 0 to 100");
@@ -76,6 +91,9 @@ TEST(ReadOptions, TellsWhatIsWrongWithAValue) {
             "--seed: \"-1\", wanted a whole number from 0 to 18446744073709551615");
   EXPECT_EQ(ErrorOf({"run", "--kv-type", "q4"}),
             "--kv-type: \"q4\", wanted one of f32, f16, bf16, q8_0");
+  EXPECT_EQ(ErrorOf({"run", "--image-tokens", "100"}),
+            "--image-tokens: \"100\", wanted one of 70, 140, 280, 560, 1120");
+  EXPECT_EQ(ErrorOf({"run", "--image="}), "--image: nothing, wanted a path");
   EXPECT_EQ(ErrorOf({"run", "--logit-bias", "5"}),
             "--logit-bias: \"5\", wanted ID=X: a token's id and a number from -100 to 100");
   EXPECT_EQ(ErrorOf({"run", "--logit-bias", "-5=1"}),

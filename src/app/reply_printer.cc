@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "app/prompt_maker.h"
 #include "app/text_width.h"
 #include "app/trace.h"
 
@@ -64,15 +65,19 @@ Status JsonPrinter::Write(const Json& line) {
 
 Status JsonPrinter::Start(const LoadedModel& model, const Request& request, int n_context) {
   const SamplingParams& sampling = request.sampling;
-  return Write(Json::MakeObject({{"event", "start"},
-                                 {"model", model.checkpoint().config().name},
-                                 {"prompt_tokens", static_cast<int64_t>(request.prompt.size())},
-                                 {"context", n_context},
-                                 {"seed", sampling.seed},
-                                 {"temperature", Meant(sampling.temperature)},
-                                 {"top_k", sampling.top_k},
-                                 {"top_p", Meant(sampling.top_p)},
-                                 {"min_p", Meant(sampling.min_p)}}));
+  Json line = Json::MakeObject({{"event", "start"},
+                                {"model", model.checkpoint().config().name},
+                                {"prompt_tokens", static_cast<int64_t>(request.prompt.size())},
+                                {"context", n_context},
+                                {"seed", sampling.seed},
+                                {"temperature", Meant(sampling.temperature)},
+                                {"top_k", sampling.top_k},
+                                {"top_p", Meant(sampling.top_p)},
+                                {"min_p", Meant(sampling.min_p)}});
+  if (!request.media.empty()) {
+    line.Set("media", MediaJson(request.media));
+  }
+  return Write(line);
 }
 
 Status JsonPrinter::Print(const ReplyDelta& delta) {

@@ -33,7 +33,7 @@ class TextPrinter {
   char last_ = '\n';  // byte written
 };
 
-/// One JSON object per line: {"event":"start",…},
+/// One JSON object per line: {"event":"start",…} (with "media", where there are some: MediaJson),
 /// {"event":"delta","kind":"content"|"thought","text":…},
 /// {"event":"finish","reason":…,"usage":…,"timings":…}.
 class JsonPrinter {

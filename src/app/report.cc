@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 
 #include "app/progress.h"
+#include "app/prompt_maker.h"
 #include "app/terminal.h"
 #include "app/text_width.h"
 #include "app/trace.h"
@@ -26,6 +27,9 @@ void NoteSettings(const Options& options, const LoadedModel& model, const Reques
                      options.kv_type));
     Note(fmt::format("compute   {}, {} thread{}", NameOf(runner->isa.value_or(BestIsa())),
                      n_threads, n_threads == 1 ? "" : "s"));
+  }
+  for (const PlacedMedia& placed : request.media) {
+    Note(fmt::format("media     {}", MediaText(*placed.item)));
   }
   Note(fmt::format("sampling  temperature {}, top-k {}, top-p {}, min-p {}, seed {}",
                    sampling.temperature, sampling.top_k, sampling.top_p, sampling.min_p,

@@ -9,7 +9,7 @@
 
 namespace facet {
 
-/// Model, memory and sampling, before a reply, on standard error.
+/// Model, memory, media and sampling, before a reply, on standard error.
 void NoteSettings(const Options& options, const LoadedModel& model, const Request& request,
                   double load_s, int n_context);
 

@@ -38,17 +38,21 @@ void Trace::Write(const Json& line) {
   }
 }
 
-void Trace::WritePrompt(const Prompt& prompt, std::span<const int> tokens) {
+void Trace::WritePrompt(const PromptInput& input) {
   Json runs = Json(Json::Array());
-  for (const TextRun& run : prompt.runs) {
+  for (const TextRun& run : input.prompt.runs) {
     runs.Append(Json::MakeObject({{"text", run.text}, {"parse_special", run.parse_special}}));
   }
   Json ids = Json(Json::Array());
-  for (const int token : tokens) {
+  for (const int32_t token : input.tokens) {
     ids.Append(token);
   }
-  Write(Json::MakeObject(
-      {{"trace", "prompt"}, {"runs", std::move(runs)}, {"tokens", std::move(ids)}}));
+  Json line = Json::MakeObject(
+      {{"trace", "prompt"}, {"runs", std::move(runs)}, {"tokens", std::move(ids)}});
+  if (!input.media.empty()) {
+    line.Set("media", MediaJson(input.media));
+  }
+  Write(line);
 }
 
 void Trace::WriteEvent(const Event& event) {

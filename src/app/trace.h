@@ -2,12 +2,11 @@
 // One request written down from text to tokens to events, as JSON lines: what --trace gives.
 #pragma once
 
-#include <span>
 #include <string>
 
+#include "app/prompt_maker.h"
 #include "base/json.h"
 #include "base/status.h"
-#include "chat/prompt.h"
 #include "engine/request.h"
 
 namespace facet {
@@ -21,8 +20,9 @@ class Trace {
   Trace& operator=(Trace&&) = delete;
   ~Trace();
 
-  /// {"trace":"prompt","runs":[{"text":…,"parse_special":…}],"tokens":[…]}
-  void WritePrompt(const Prompt& prompt, std::span<const int> tokens);
+  /// {"trace":"prompt","runs":[{"text":…,"parse_special":…}],"tokens":[…]}, and where there are
+  /// media, "media":[…] (MediaJson)
+  void WritePrompt(const PromptInput& input);
   /// {"trace":"token","token":…,"bytes":"hex"} or {"trace":"finish",…}
   void WriteEvent(const Event& event);
   [[nodiscard]] const Status& status() const { return status_; }
