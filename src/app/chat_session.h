@@ -19,7 +19,7 @@ namespace facet {
 /// What /help prints.
 std::string ChatHelp();
 
-/// What a session knows of the model and the user.
+/// What the chat needs of the model and the user.
 struct ChatSettings {
   bool knows_thinking = false;
   double bytes_per_token = 0;  ///< weights read for one token, for /stats

@@ -9,10 +9,15 @@
 namespace facet {
 namespace {
 
-ChatSession MakeSession() { return ChatSession(Options{}, true, 3e6); }
+ChatSession MakeSession() {
+  ChatSettings settings;
+  settings.knows_thinking = true;
+  settings.bytes_per_token = 3e6;
+  return {Options{}, settings};
+}
 
 void AddExchange(ChatSession* session, const std::string& question, const std::string& answer) {
-  session->AddUser(question);
+  EXPECT_TRUE(session->AddUser(question).ok());
   session->AddReply(answer, {.n_prompt = 10, .n_generated = 5, .prefill_s = 0.5, .decode_s = 2});
 }
 
@@ -46,12 +51,41 @@ TEST(ChatSession, BuildsTheRequest) {
   session.Run("/system Be brief.");
   session.Run("/think on");
   AddExchange(&session, "a", "b");
-  session.AddUser("c");
+  EXPECT_TRUE(session.AddUser("c").ok());
   const ChatRequest request = session.MakeChatRequest();
   EXPECT_EQ(request.messages.Dump(),
             R"([{"role":"system","content":"Be brief."},{"role":"user","content":"a"},)"
             R"({"role":"assistant","content":"b"},{"role":"user","content":"c"}])");
   EXPECT_TRUE(request.thinking);
+}
+
+TEST(ChatSession, AttachedFilesGoWithTheNextMessage) {
+  const std::string folder = testing::MakeTempDir();
+  ASSERT_TRUE(WriteFile(folder + "/a.png", "x").ok());
+  ASSERT_TRUE(WriteFile(folder + "/b c.wav", "x").ok());
+  ChatSettings settings;
+  settings.media.sees = true;
+  settings.media.hears = true;
+  settings.home = folder;
+  ChatSession session(Options{}, settings);
+  EXPECT_FALSE(session.Run("/image ~/a.png").is_error);
+  EXPECT_FALSE(session.Run("/audio \"" + folder + "/b c.wav\"").is_error);
+  EXPECT_TRUE(session.Run("/image " + folder + "/missing.png").is_error);
+  EXPECT_EQ(session.attached().size(), 2U);
+  EXPECT_FALSE(session.AddUser("<|image|> alone").ok()) << "one placeholder for two files";
+  ASSERT_TRUE(session.AddUser("what?").ok());
+  EXPECT_TRUE(session.attached().empty());
+  const Json parts = session.MakeChatRequest().messages.items().back()["content"];
+  ASSERT_EQ(parts.items().size(), 3U);
+  EXPECT_EQ(parts.items()[0]["type"].as_string(), "image");
+  EXPECT_EQ(parts.items()[0]["path"].as_string(), folder + "/a.png");
+  EXPECT_EQ(parts.items()[1]["type"].as_string(), "audio");
+  EXPECT_EQ(parts.items()[2]["text"].as_string(), "what?");
+  EXPECT_FALSE(session.Run("/image ~/a.png").is_error);
+  EXPECT_FALSE(session.Run("/drop").is_error);
+  EXPECT_TRUE(session.attached().empty());
+  ChatSession blind(Options{}, ChatSettings{});
+  EXPECT_TRUE(blind.Run("/image " + folder + "/a.png").is_error) << "a model of text alone";
 }
 
 TEST(ChatSession, UndoTakesBackAnExchange) {
@@ -97,7 +131,7 @@ TEST(ChatSession, ParamsChangeTheOptions) {
 }
 
 TEST(ChatSession, ThinkNeedsATemplateThatKnowsIt) {
-  ChatSession session(Options{}, false, 0);
+  ChatSession session(Options{}, ChatSettings{});
   EXPECT_EQ(session.Run("/think on").text, "/think: the model's chat template knows no thinking");
   EXPECT_EQ(MakeSession().Run("/think").text, "thinking is off");
   EXPECT_EQ(MakeSession().Run("/think maybe").text, "/think: \"maybe\", wanted on or off");
@@ -155,7 +189,7 @@ TEST(ChatSession, LoadRefusesOtherFiles) {
   EXPECT_EQ(
       load(
           R"({"format":"facet-chat","version":1,"messages":[{"role":"user","content":1},{"role":"assistant"}]})"),
-      ": messages[0].content: an integer, wanted a string");
+      ": messages[0].content: an integer, wanted a string or an array of parts");
   EXPECT_EQ(session.Run("/load").text, "/load: no file, wanted /load FILE");
   EXPECT_EQ(session.Run("/load /nothing/here").text,
             "/nothing/here: cannot open: No such file or directory");

@@ -29,6 +29,7 @@ std::vector<CommandSpec> UsingModels() {
                     {"facet run -m gemma-4-E2B-it-Q4_K_M.gguf", "chat with a model"},
                     {"facet run -m MODEL --temp 0 -n 100 -f question.txt",
                      "repeatable, at most 100 tokens"},
+                    {"facet run --image photo.jpg \"What is this?\"", "a picture"},
                     {"git diff | facet run -m MODEL \"Explain this change:\" -",
                      "words, then standard input"},
                     {"facet run -m MODEL --json \"Hello\" | jq .", "events for another program"}},
@@ -87,15 +88,12 @@ std::vector<CommandSpec> MakingFiles() {
        .name = "inspect",
        .usage = "[OPTIONS] [MODEL]",
        .summary = "show what a model file holds and what it needs",
-       .text =
-           "Shows the model's layers, tensor types, tokenizer, chat template, sampling defaults, "
-           "and "
-           "the memory that keys and values take for several context lengths. With --tensors, "
-           "--check "
-           "or --diff only the file's facts and that. Any GGUF or safetensors file is shown, also "
-           "one "
-           "that Facet does not run (a drafter, a projector), with the reason. The exit code is 2 "
-           "only for a file that cannot be read.",
+       .text = "Shows the model's layers, tensor types, tokenizer, chat template, sampling "
+               "defaults, and the memory that keys and values take for several context lengths. "
+               "With --tensors, --check or --diff only the file's facts and that. Any GGUF or "
+               "safetensors file is shown, also one that Facet does not run (a drafter, a "
+               "projector), with the reason. The exit code is 2 only for a file that cannot be "
+               "read.",
        .examples = {{"facet inspect gemma-4-E2B-it-Q4_K_M.gguf", "for people"},
                     {"facet inspect --json MODEL | jq .kv_memory", "for programs"},
                     {"facet inspect --diff q4_0.gguf bf16.gguf", "what quantising changed"}},

@@ -136,6 +136,15 @@ std::vector<std::string_view> GroupsOf(const std::vector<const OptionSpec*>& opt
   return groups;
 }
 
+/// Text within a table of Markdown.
+std::string TableCell(std::string_view text) {
+  std::string cell;
+  for (const char c : text) {
+    cell += c == '|' ? "\\|" : std::string(1, c);
+  }
+  return cell;
+}
+
 std::string MarkdownCommand(const CommandSpec& command) {
   std::string out = fmt::format(
       "## facet {}\n\n{}{}.\n\n    facet {}{}{}\n\n", command.name,
@@ -158,8 +167,8 @@ std::string MarkdownCommand(const CommandSpec& command) {
       names += fmt::format(", `{}`", alias);
     }
     out += fmt::format("| {} | {} | {} | {} |\n", names,
-                       spec->key.empty() ? "" : fmt::format("`{}`", spec->key), spec->help,
-                       spec->otherwise);
+                       spec->key.empty() ? "" : fmt::format("`{}`", spec->key),
+                       TableCell(spec->help), TableCell(spec->otherwise));
   }
   return out + "\n";
 }

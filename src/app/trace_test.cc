@@ -13,8 +13,10 @@ TEST(Trace, WritesPromptAndEvents) {
   {
     auto trace = Trace::Create(path);
     ASSERT_TRUE(trace.ok()) << trace.error().Message();
-    trace->WritePrompt(Prompt{{{"<|turn>user\n", true}, {"<|turn>", false}}},
-                       std::vector<int>{2, 15});
+    trace->WritePrompt({.prompt = {{{"<|turn>user\n", true}, {"<|turn>", false}}},
+                        .tokens = {2, 15},
+                        .media = {},
+                        .notices = {}});
     Event event;
     event.token = 7;
     event.bytes = "\xe6\x97";
