@@ -93,7 +93,7 @@ TEST(ReadOptions, TellsWhatIsWrongWithAValue) {
             "--kv-type: \"q4\", wanted one of f32, f16, bf16, q8_0");
   EXPECT_EQ(ErrorOf({"run", "--image-tokens", "100"}),
             "--image-tokens: \"100\", wanted one of 70, 140, 280, 560, 1120");
-  EXPECT_EQ(ErrorOf({"run", "--image="}), "--image: nothing, wanted a path");
+  EXPECT_EQ(ErrorOf({"run", "--image="}), "--image=: nothing after it, wanted a value");
   EXPECT_EQ(ErrorOf({"run", "--logit-bias", "5"}),
             "--logit-bias: \"5\", wanted ID=X: a token's id and a number from -100 to 100");
   EXPECT_EQ(ErrorOf({"run", "--logit-bias", "-5=1"}),
