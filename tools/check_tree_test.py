@@ -73,8 +73,8 @@ class CheckTreeTest(unittest.TestCase):
                            "src/base/b.cc:2: include table: base may include nothing, not jinja/j.h")
         self.assert_faults(self.unit("src/engine/e.cc", '#include "model/batch.h"\n\n#include "model/weights.h"\n')
                            | {"src/model/batch.h": LICENSE, "src/model/weights.h": LICENSE},
-                           "src/engine/e.cc:4: include table: engine may include base kv model/batch.h model/runner.h, "
-                           "not model/weights.h")
+                           "src/engine/e.cc:4: include table: engine may include base kv media/media_item.h model/batch.h "
+                           "model/runner.h, not model/weights.h")
         self.assert_clean(self.unit("src/app/x.cc", '#include "model/weights.h"\n') | {"src/model/weights.h": LICENSE})
 
     def test_include_paths_start_at_src(self):

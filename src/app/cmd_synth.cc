@@ -31,7 +31,8 @@ int RunSynth(const Options& options) {
   synth.part = options.drafter     ? SynthPart::kDrafter
                : options.projector ? SynthPart::kProjector
                                    : SynthPart::kModel;
-  synth.type = options.type;
+  const std::string otherwise = options.projector ? "f16" : synth.type;
+  synth.type = options.type.empty() ? otherwise : options.type;
   synth.seed = options.seed.value_or(0);
   if (const Status named = CheckGgufName(options.command, synth.out); !named.ok()) {
     return Fail(named.error(), kExitFailed);

@@ -260,11 +260,11 @@ constexpr ProjectorType kProjectorTypes[] = {{"f32", TensorType::kF32, 0},
                                              {"q8_0", TensorType::kQ8_0, 7}};
 
 Status WriteProjector(const SynthOptions& options, const ShapeRequest& request) {
-  const std::string wanted = options.type.empty() ? "f16" : options.type;
-  const auto* type = std::find_if(std::begin(kProjectorTypes), std::end(kProjectorTypes),
-                                  [&](const ProjectorType& known) { return known.name == wanted; });
+  const auto* type =
+      std::find_if(std::begin(kProjectorTypes), std::end(kProjectorTypes),
+                   [&](const ProjectorType& known) { return known.name == options.type; });
   if (type == std::end(kProjectorTypes)) {
-    return Refuse("--type", fmt::format("\"{}\"", wanted), "f32, f16, bf16 or q8_0");
+    return Refuse("--type", fmt::format("\"{}\"", options.type), "f32, f16, bf16 or q8_0");
   }
   const ProjectorShape shape = ProjectorOfShape(*request.shape);
   std::vector<SynthTensor> tensors = ProjectorTensors(shape);
@@ -294,8 +294,7 @@ Status WriteLanguageModel(const SynthOptions& options, const ShapeRequest& reque
   config.name = NameOf(request, options.part);
   std::vector<SynthTensor> tensors =
       is_drafter ? DrafterTensors(config, n_embd_model) : ModelTensors(config);
-  FACET_ASSIGN(const uint32_t file_type,
-               ChooseTypes(options.type.empty() ? "q4_0" : options.type, &tensors));
+  FACET_ASSIGN(const uint32_t file_type, ChooseTypes(options.type, &tensors));
   gguf::Metadata metadata;
   if (is_drafter) {
     metadata = DrafterMetadata(config, n_embd_model);

@@ -27,9 +27,7 @@ struct SynthOptions {
   std::string out;            ///< file to be written; it appears only when it is complete
   std::string shape = "e2b";  ///< see ParseShape
   SynthPart part = SynthPart::kModel;
-  /// What quantize_plan.h knows; of a projector f32, f16, bf16 or q8_0. Empty: q4_0, of a projector
-  /// f16.
-  std::string type = {};
+  std::string type = "q4_0";  ///< what quantize_plan.h knows; of a projector f32, f16, bf16, q8_0
   /// Whose tokenizer and chat template are taken. The released models have 262144 tokens: what is
   /// missing becomes tokens that no text turns into.
   gguf::Metadata tokenizer;

@@ -90,6 +90,7 @@ TEST(Synth, ProjectorsHaveTheirTypes) {
   options.out = path;
   options.shape = "12b";
   options.part = SynthPart::kProjector;
+  options.type = "f16";
   ASSERT_EQ(ErrorOf(options), "");
   const auto file = gguf::File::Open(path);
   ASSERT_TRUE(file.ok());
