@@ -12,6 +12,7 @@
 #include <ctime>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -19,10 +20,12 @@
 #include "app/fingerprint.h"
 #include "app/help.h"
 #include "app/loaded_model.h"
+#include "app/media_input.h"
 #include "app/progress.h"
 #include "app/terminal.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "net/fetch_media.h"
 #include "server/access.h"
 #include "server/log_thread.h"
 #include "server/server.h"
@@ -185,13 +188,43 @@ std::string ModelName(const Options& options, const LoadedModel& model) {
                                : model.checkpoint().config().name;
 }
 
+/// How requests' media are read; nothing where the model is text only.
+std::optional<MediaReader> MakeMediaReader(const Options& options, const LoadedModel& model,
+                                           int n_context) {
+  if (model.media() == nullptr) {
+    return std::nullopt;
+  }
+  MediaSettings settings = MediaSettingsFrom(options, model.media_traits(), "");
+  settings.open = nullptr;  // a stranger names no file of this machine
+  settings.max_tokens = std::min(settings.max_tokens, n_context);
+  if (options.media_fetch) {
+    settings.fetch = [](const std::string& url, const std::string& where) {
+      return FetchMedia(url, where, {});
+    };
+  }
+  return MediaReader(std::move(settings));
+}
+
+/// "text, images, sound, video", and what is missing for more.
+std::string TakenText(const LoadedModel& model, const std::optional<MediaReader>& reader) {
+  const MediaTraits& traits = model.media_traits();
+  std::string text = "takes: text";
+  text += traits.sees ? ", images" : "";
+  text += traits.hears ? ", sound" : "";
+  if (traits.sees && reader) {
+    text += reader->settings().helper.empty() ? " (no video: facet-media is not there)" : ", video";
+  }
+  return text;
+}
+
 ServedModel MakeServedModel(const Options& options, const LoadedModel& model,
-                            const std::string& fingerprint) {
+                            const MediaReader* media, const std::string& fingerprint) {
   return {.name = ModelName(options, model),
           .created = static_cast<int64_t>(std::time(nullptr)),
           .vocab = &model.vocab(),
           .tokenizer = &model.tokenizer(),
           .chat_template = &model.chat_template(),
+          .media = media,
           .end_tokens = model.end_tokens(),
           .suppressed_tokens = model.suppressed_tokens(),
           .sampling = SamplingFrom(options, model.checkpoint().defaults(), 0),
@@ -253,6 +286,7 @@ struct Parts {
   const LoadedModel& model;
   const RunnerOptions& runner;
   std::string fingerprint;
+  std::optional<MediaReader> media;  ///< none: text only
 };
 
 Result<std::unique_ptr<Engine>> MakeEngine(const Parts& parts,
@@ -267,6 +301,7 @@ Result<std::unique_ptr<Engine>> MakeEngine(const Parts& parts,
                     .max_queue = options.max_queue,
                     .max_queue_s = static_cast<double>(options.queue_timeout),
                     .reuses_prefixes = !options.no_prefix_cache,
+                    .media_cache_bytes = int64_t{options.media_cache} << 20,
                     .token_bytes = [&vocab = parts.model.vocab()](
                                        int32_t token) { return vocab.bytes(token); },
                     .on_step = std::move(on_step)});
@@ -308,12 +343,14 @@ int Serve(const Parts& parts, ServerOptions server_options, const std::string& s
     server_options.log = [&log](std::string_view line) { log.Add(line); };
   }
   bool is_listening = false;
-  auto server = Server::Create(std::move(server_options),
-                               MakeServedModel(options, parts.model, parts.fingerprint),
-                               [&](std::function<void(const StepReport&)> on_step) {
-                                 is_listening = true;
-                                 return MakeEngine(parts, std::move(on_step));
-                               });
+  auto server =
+      Server::Create(std::move(server_options),
+                     MakeServedModel(options, parts.model, parts.media ? &*parts.media : nullptr,
+                                     parts.fingerprint),
+                     [&](std::function<void(const StepReport&)> on_step) {
+                       is_listening = true;
+                       return MakeEngine(parts, std::move(on_step));
+                     });
   if (!server.ok()) {
     return Fail(server.error(), is_listening ? kExitModelRefused : kExitFailed);
   }
@@ -338,12 +375,15 @@ int RunServe(const Options& options) {
   }
   ::signal(SIGPIPE, SIG_IGN);  // the log may be a pipe whose reader goes
   StopOnSignal signals(options.shutdown_timeout);
-  const auto model = LoadedModel::Load(options.model);
+  const auto model = LoadedModel::LoadWithMedia(options);
   if (!model.ok()) {
     return Fail(model.error(), kExitModelRefused);
   }
   const Config& config = (*model)->checkpoint().config();
-  const Result<RunnerOptions> runner = MakeRunnerOptions(options, config);
+  Result<RunnerOptions> runner = MakeRunnerOptions(options, config);
+  if (runner.ok()) {
+    runner->media = (*model)->media();
+  }
   const Result<KvPoolPlan> plan = runner.ok() ? PlanKv(config, *runner) : runner.error();
   if (!plan.ok()) {
     return Fail(plan.error(), kExitFailed);
@@ -353,8 +393,10 @@ int RunServe(const Options& options) {
   }
   server_options->bytes_per_sliding_block = plan->sliding.bytes_per_block;
   server_options->bytes_per_full_block = plan->full.bytes_per_block;
-  const Parts parts{options, **model, *runner, Fingerprint((*model)->checkpoint(), *runner)};
-  const std::string summary = SummaryText(options, **model, *runner, *plan);
+  const Parts parts{options, **model, *runner, Fingerprint((*model)->checkpoint(), *runner),
+                    MakeMediaReader(options, **model, runner->n_context)};
+  const std::string summary =
+      SummaryText(options, **model, *runner, *plan) + "\n" + TakenText(**model, parts.media);
   return options.check ? CheckOnly(parts, *server_options, summary)
                        : Serve(parts, *std::move(server_options), summary, &signals);
 }

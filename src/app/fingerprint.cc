@@ -57,6 +57,17 @@ void AddConfig(const Config& config, Hash* hash) {
   }
 }
 
+void AddTensors(const std::vector<CheckpointTensor>& tensors, Hash* hash) {
+  for (const CheckpointTensor& tensor : tensors) {
+    hash->Add(tensor.name);
+    hash->AddNumber(static_cast<int>(tensor.type));
+    for (const int64_t size : tensor.shape) {
+      hash->AddNumber(size);
+    }
+    hash->AddSamples(tensor.data);
+  }
+}
+
 }  // namespace
 
 std::string Fingerprint(const Checkpoint& checkpoint, const RunnerOptions& options) {
@@ -65,13 +76,9 @@ std::string Fingerprint(const Checkpoint& checkpoint, const RunnerOptions& optio
   hash.Add(NameOf(options.kv_type));
   hash.Add(NameOf(options.isa.value_or(BestIsa())));
   AddConfig(checkpoint.config(), &hash);
-  for (const CheckpointTensor& tensor : checkpoint.tensors()) {
-    hash.Add(tensor.name);
-    hash.AddNumber(static_cast<int>(tensor.type));
-    for (const int64_t size : tensor.shape) {
-      hash.AddNumber(size);
-    }
-    hash.AddSamples(tensor.data);
+  AddTensors(checkpoint.tensors(), &hash);
+  if (options.media != nullptr) {
+    AddTensors(options.media->tensors(), &hash);
   }
   return hash.Hex();
 }

@@ -13,8 +13,8 @@ namespace facet {
 
 /// 64 hexadecimal digits of the program's version, the checkpoint's configuration and tensors
 /// (names, types, shapes, and samples of their contents: a file of many gigabytes is not read
-/// whole), of the type of keys and values and of the instruction set, on which float weights
-/// depend. Equal where all of them are.
+/// whole), of the encoders where there are some, of the type of keys and values and of the
+/// instruction set, on which float weights depend. Equal where all of them are.
 std::string Fingerprint(const Checkpoint& checkpoint, const RunnerOptions& options);
 
 }  // namespace facet
