@@ -164,7 +164,7 @@ def add_bmp(folder):
         folder.add("image", f"sides_{width}_{height}.bmp", bmp(width, height), False)
     for bits, compression in ((0, 0), (2, 0), (7, 0), (24, 1), (8, 2), (24, 4), (24, 5), (64, 0), (65535, 0)):
         folder.add("image", f"bits_{bits}_compression_{compression}.bmp", bmp(1, 1, bits, compression), False)
-    folder.add("image", "runs_without_end.bmp", bmp(9000, 9000, 8, 1), False)
+    folder.add("image", "runs_that_end_at_once.bmp", bmp(9000, 9000, 8, 1))
     folder.add("image", "palette_of_4_gib.bmp", bmp(1, 1, 8, 0, 0xffffffff))
     folder.add("image", "pixels_outside.bmp", bmp(1, 1, at=0xffffffff), False)
     folder.add("image", "header_of_4_gib.bmp", bmp(1, 1, header=0xffffffff), False)

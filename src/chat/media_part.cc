@@ -163,8 +163,13 @@ Status ReadFrames(const Json& part, const std::string& where, GivenMedia* media)
   media->files.reserve(frames.size());
   for (const Json& frame : frames) {
     const std::string frame_where = fmt::format("{}.frames[{}]", where, media->files.size());
+    if (frame.is_object()) {
+      FACET_ASSIGN(GivenFile file, ReadPath(frame, frame_where));
+      media->files.push_back(std::move(file));
+      continue;
+    }
     if (!IsText(frame)) {
-      return Refuse(frame_where, FoundValue(&frame), "a URL");
+      return Refuse(frame_where, FoundValue(&frame), "a URL, or an object with path");
     }
     media->files.push_back({Form::kUrl, frame.as_string(), frame_where});
   }
