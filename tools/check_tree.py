@@ -138,6 +138,7 @@ TESTED_ELSEWHERE = {
     "src/quant/encode_table.cc": "src/quant/encode_test.cc runs all types",
     "src/quant/fit_groups.cc": "src/quant/encode_test.cc, by the types of 256 values",
     "src/quant/grids.cc": "src/quant/codec_test.cc, by the types that use them",
+    "src/helper/whole_file.cc": "src/helper/container_test.cc, through the program",
     "src/app/encoders.cc": "tests/cli/media_test.cc, the program itself",
     "src/app/media_input.cc": "tests/cli/media_test.cc, the program itself",
     "src/app/prompt_maker.cc": "tests/cli/media_test.cc, the program itself",

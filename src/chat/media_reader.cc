@@ -231,14 +231,15 @@ Status Reading::AddVideo(const GivenMedia& media, const std::string& where, Medi
   if (!IsVideoFile(BytesOf(bytes))) {
     return Refuse(NameOf(file), "a file that is no video", "MP4, MOV, WebM, Matroska, AVI or GIF");
   }
-  FACET_ASSIGN(const VideoFrames video, helper_.DecodeVideo(BytesOf(bytes), choice, NameOf(file)));
-  for (size_t i = 0; i < video.frames.size(); ++i) {
-    FACET_RETURN_IF_ERROR(AddFrame(video.frames[i], video.seconds[i], NameOf(file), part));
-  }
+  const auto add = [&](const Image& frame, double seconds) {
+    return AddFrame(frame, seconds, NameOf(file), part);
+  };
+  FACET_ASSIGN(const VideoFrames video,
+               helper_.DecodeVideo(BytesOf(bytes), choice, NameOf(file), add));
   const auto n_wanted = static_cast<size_t>(media.n_frames.value_or(0));
-  if (video.frames.size() < n_wanted && !choice.fps) {
+  if (video.seconds.size() < n_wanted && !choice.fps) {
     content_.notices.push_back(fmt::format("{}: {} frames wanted, of a video that has {}", where,
-                                           n_wanted, video.frames.size()));
+                                           n_wanted, video.seconds.size()));
   }
   if (video.has_sound) {
     content_.notices.push_back(where + ": the sound of the video is not heard");

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "helper/whole_file.h"
+
 extern "C" {
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
@@ -132,6 +134,7 @@ int64_t MediaFile::Seek(void* file, int64_t offset, int whence) {
 
 Result<std::unique_ptr<MediaFile>> MediaFile::Open(std::span<const std::byte> bytes,
                                                    Container container) {
+  FACET_RETURN_IF_ERROR(CheckWholeFile(bytes, container));
   std::unique_ptr<MediaFile> file(new MediaFile(bytes));
   file->packet_.reset(av_packet_alloc());
   auto* buffer = static_cast<uint8_t*>(av_malloc(kBufferBytes));
@@ -186,11 +189,18 @@ void MediaFile::Select(const AVStream& stream) {
 const AVPacket* MediaFile::ReadPacket() {
   do {
     av_packet_unref(packet_.get());
-    if (av_read_frame(format_.get(), packet_.get()) < 0) {
+    if (const int result = av_read_frame(format_.get(), packet_.get()); result < 0) {
+      is_cut_ = is_cut_ || result != AVERROR_EOF;
       return nullptr;
     }
+    is_cut_ = is_cut_ || (packet_->flags & AV_PKT_FLAG_CORRUPT) != 0;
   } while (packet_->stream_index != selected_);
   return packet_.get();
+}
+
+Status MediaFile::CheckWhole() const {
+  return is_cut_ ? Refuse("", "a file that ends too early, or is damaged within", "a whole file")
+                 : Status();
 }
 
 Result<Decoder> Decoder::Open(const AVStream& stream, int64_t max_pixels) {

@@ -46,9 +46,12 @@ class MediaFile {
 
   /// From now on only packets of this track are read.
   void Select(const AVStream& stream);
-  /// The next packet of that track, valid until the next call; null at the end and where the file
-  /// is damaged so that no more can be found.
+  /// The next packet of that track, valid until the next call; null at the end and where no more
+  /// can be found (CheckWhole).
   const AVPacket* ReadPacket();
+  /// Refuses, after the last packet, a file that ended where more was to come: what was read of it
+  /// is not all that it holds.
+  [[nodiscard]] Status CheckWhole() const;
 
  private:
   explicit MediaFile(std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -61,6 +64,7 @@ class MediaFile {
   std::unique_ptr<AVFormatContext, FreeLibav> format_;  // uses io_
   PacketPtr packet_;
   int selected_ = -1;
+  bool is_cut_ = false;
 };
 
 /// Damaged packets give no frame and are no error.

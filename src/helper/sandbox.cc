@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -109,8 +110,11 @@ int AllowMemory(void* filter) {
 
 /// What abort() needs to end with SIGABRT, so that a bug is not taken for an attack.
 int AllowAbort(void* filter) {
+  // Of this process alone: others of the same user are to live.
+  const scmp_arg_cmp is_own = {
+      .arg = 0, .op = SCMP_CMP_EQ, .datum_a = static_cast<scmp_datum_t>(::getpid()), .datum_b = 0};
   const scmp_arg_cmp is_abort = {.arg = 2, .op = SCMP_CMP_EQ, .datum_a = SIGABRT, .datum_b = 0};
-  int result = ::seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 1, is_abort);
+  int result = ::seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(tgkill), 2, is_own, is_abort);
   for (const int call : {SCMP_SYS(gettid), SCMP_SYS(getpid), SCMP_SYS(rt_sigaction)}) {
     if (result == 0) {
       result = ::seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 0);
@@ -163,6 +167,8 @@ void BreakOut(std::string_view how) {
     (void)::mmap(nullptr, kPage, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   } else if (how == "signal") {
     (void)::kill(::getpid(), 0);
+  } else if (how == "abort") {  // of the process that started this one
+    (void)::syscall(SYS_tgkill, ::getpid() + 1, ::getpid() + 1, SIGABRT);
   }
 }
 

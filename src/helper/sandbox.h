@@ -25,8 +25,8 @@ bool CanBeConfined();
 /// set, and that nothing hostile may be read.
 Status EnterSandbox(const SandboxLimits& limits);
 
-/// Confines itself and then does what must be its end: "file", "socket", "process", "code" or
-/// "signal". Returns only if that went through, or for another word.
+/// Confines itself and then does what must be its end: "file", "socket", "process",
+/// "code", "signal" or "abort". Returns only if that went through, or for another word.
 void BreakOut(std::string_view how);
 
 }  // namespace facet::helper

@@ -33,7 +33,7 @@ TEST(Sandbox, KillsForWhatIsNotOnItsList) {
   if (!CanBeConfined()) {
     GTEST_SKIP() << "sanitizers cannot be confined";
   }
-  for (const char* how : {"file", "socket", "process", "code", "signal"}) {
+  for (const char* how : {"file", "socket", "process", "code", "signal", "abort"}) {
     const int status = StatusOf(how);
     ASSERT_TRUE(WIFSIGNALED(status)) << how << ", exit code " << WEXITSTATUS(status);
     EXPECT_EQ(WTERMSIG(status), SIGSYS) << how;

@@ -19,6 +19,8 @@ extern "C" {
 namespace facet::helper {
 namespace {
 
+constexpr float kLoudest = 1e10F;  // as in files that need no helper (media/audio.cc)
+
 float Unit(uint8_t sample) { return (static_cast<float>(sample) - 128) / 128; }
 float Unit(int16_t sample) { return static_cast<float>(sample) / 32768; }
 float Unit(int32_t sample) { return static_cast<float>(sample) / 2147483648.0F; }
@@ -28,15 +30,13 @@ float Unit(double sample) { return static_cast<float>(sample); }
 template <typename T>
 void AppendMeanOf(const AVFrame& frame, bool is_planar, std::vector<float>& out) {
   const int n_channels = frame.ch_layout.nb_channels;
-  const auto scale = 1 / static_cast<float>(n_channels);
   for (int i = 0; i < frame.nb_samples; ++i) {
     float sum = 0;
     for (int channel = 0; channel < n_channels; ++channel) {
       const uint8_t* plane = frame.extended_data[is_planar ? channel : 0];
       sum += Unit(reinterpret_cast<const T*>(plane)[is_planar ? i : i * n_channels + channel]);
     }
-    const float mean = sum * scale;
-    out.push_back(std::isfinite(mean) ? mean : 0);
+    out.push_back(sum / static_cast<float>(n_channels));
   }
 }
 
@@ -57,7 +57,12 @@ class SampleAnswer {
     if (static_cast<double>(n_samples_) > std::floor(job_.max_seconds * rate_)) {
       return Refuse("", fmt::format("more than {} s of sound", job_.max_seconds), "a shorter clip");
     }
+    const auto n_before = static_cast<std::ptrdiff_t>(waiting_.size());
     FACET_RETURN_IF_ERROR(AppendMean(frame, waiting_));
+    if (!std::all_of(waiting_.begin() + n_before, waiting_.end(),
+                     [](float x) { return std::fabs(x) <= kLoudest; })) {
+      return Refuse("", "samples that are no numbers or beyond all loudness", "sound");
+    }
     if (waiting_.size() >= kMostChunkSamples) {
       Send();
     }
@@ -135,6 +140,7 @@ Status AnswerSound(std::span<const std::byte> bytes, const HelperJob& job) {
       FACET_RETURN_IF_ERROR(answer.Add(*frame));
     }
   } while (packet != nullptr);
+  FACET_RETURN_IF_ERROR(file->CheckWhole());
   return answer.Finish();
 }
 

@@ -109,10 +109,5 @@ TEST(AppendMean, KnowsEachForm) {
   EXPECT_EQ(MeanOf<double>(AV_SAMPLE_FMT_DBL, {{0.25, -1}}), expected);
 }
 
-TEST(AppendMean, WhatIsNoNumberIsSilence) {
-  EXPECT_EQ(MeanOf<float>(AV_SAMPLE_FMT_FLT, {{NAN, INFINITY, 0.5F}}),
-            (std::vector<float>{0, 0, 0.5F}));
-}
-
 }  // namespace
 }  // namespace facet::helper

@@ -182,6 +182,7 @@ Result<bool> AnswerIndexed(std::span<const std::byte> bytes, const HelperJob& jo
   FACET_ASSIGN(Track track, OpenTrack(bytes, job));
   VideoFacts facts = FactsOf(track);
   const auto index = PacketIndex::Read(*track.file, *track.stream);
+  FACET_RETURN_IF_ERROR(track.file->CheckWhole());
   if (!index) {
     return false;
   }
@@ -210,7 +211,7 @@ Status DecodeAll(Track& track, const Take& take) {
       FACET_RETURN_IF_ERROR(take(*frame));
     }
   } while (packet != nullptr);
-  return {};
+  return track.file->CheckWhole();
 }
 
 Result<int64_t> CountFrames(Track& track) {

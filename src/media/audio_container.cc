@@ -24,20 +24,6 @@ bool HasAt(std::string_view bytes, size_t at, std::string_view magic) {
 
 uint8_t ByteAt(std::string_view bytes, size_t at) { return static_cast<uint8_t>(bytes[at]); }
 
-/// The bytes of ID3v2 tags and of the zeros that some programs leave behind them; 0 for none.
-size_t Id3Size(std::string_view bytes) {
-  constexpr size_t kHeader = 10;
-  size_t end = 0;
-  while (HasAt(bytes, end, "ID3") && bytes.size() - end >= kHeader) {
-    size_t size = 0;
-    for (size_t at = end + 6; at < end + kHeader; ++at) {
-      size = size << 7 | (ByteAt(bytes, at) & 0x7F);
-    }
-    end = std::min(bytes.find_first_not_of('\0', end + kHeader + size), bytes.size());
-  }
-  return end;
-}
-
 struct KnownKind {
   size_t at;
   std::string_view magic;
@@ -175,6 +161,19 @@ std::string WavOf(std::string_view format, std::string_view data) {
 }
 
 }  // namespace
+
+size_t Id3Size(std::string_view bytes) {
+  constexpr size_t kHeader = 10;
+  size_t end = 0;
+  while (HasAt(bytes, end, "ID3") && bytes.size() - end >= kHeader) {
+    size_t size = 0;
+    for (size_t at = end + 6; at < end + kHeader; ++at) {
+      size = size << 7 | (ByteAt(bytes, at) & 0x7F);
+    }
+    end = std::min(bytes.find_first_not_of('\0', end + kHeader + size), bytes.size());
+  }
+  return end;
+}
 
 Result<AudioStart> FindAudio(std::span<const std::byte> file, const std::string& name) {
   const std::string_view bytes = AsText(file);

@@ -8,12 +8,17 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "base/status.h"
 
 namespace facet {
 
 enum class AudioKind { kWav, kFlac, kOgg, kMp3 };
+
+/// The bytes of the ID3v2 tags that `bytes` begin with, and of the zeros that some programs leave
+/// behind them; 0 for none.
+size_t Id3Size(std::string_view bytes);
 
 /// Where the sound begins: after an ID3 tag, which FLAC and MP3 files may have in front.
 struct AudioStart {

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 
 #include "base/bytes.h"
+#include "media/audio_container.h"
 
 namespace facet {
 namespace {
@@ -117,12 +119,32 @@ std::string MakeTagFrame(std::string_view like, uint32_t n_frames) {
   return frame;
 }
 
-/// Whether what follows the frames is what players and taggers leave there.
+/// Bytes of the tag that `bytes` begin with, as it says itself; 0: none, or not all of it.
+size_t TagSize(std::string_view bytes) {
+  constexpr size_t kId3v1 = 128;
+  constexpr size_t kApeHeader = 32;
+  constexpr size_t kApeSizeAt = 12;
+  constexpr std::string_view kLyricsEnd = "LYRICS200";
+  size_t size = 0;
+  if (bytes.starts_with("TAG")) {
+    size = kId3v1;
+  } else if (bytes.starts_with("ID3")) {
+    size = Id3Size(bytes);
+  } else if (bytes.starts_with("APETAGEX") && bytes.size() >= kApeHeader) {
+    uint32_t rest = 0;
+    std::memcpy(&rest, bytes.data() + kApeSizeAt, sizeof rest);
+    size = kApeHeader + rest;
+  } else if (bytes.starts_with("LYRICSBEGIN")) {
+    const size_t end = bytes.find(kLyricsEnd);
+    size = end == std::string_view::npos ? 0 : end + kLyricsEnd.size();
+  }
+  return size <= bytes.size() ? size : 0;
+}
+
+/// Whether what follows the frames is what players and taggers leave there, and nothing else.
 bool IsTail(std::string_view bytes) {
-  for (const std::string_view tag : {"TAG", "APETAGEX", "LYRICSBEGIN", "ID3"}) {
-    if (bytes.substr(0, tag.size()) == tag) {
-      return true;
-    }
+  for (size_t size = TagSize(bytes); size > 0; size = TagSize(bytes)) {
+    bytes.remove_prefix(size);
   }
   return bytes.find_first_not_of('\0') == std::string_view::npos;
 }

@@ -88,9 +88,14 @@ TEST(CountedMp3, MakesATagWhereThereIsNone) {
 
 TEST(CountedMp3, DropsTagsOfTaggers) {
   const std::string frames = TagFrame(1, 2) + Repeated(SilentMp3Frame(5), 2);
-  for (const std::string& tail : {"TAG" + std::string(125, 'x'), std::string("APETAGEX..."),
-                                  std::string(500, '\0'), std::string()}) {
+  const std::string id3v1 = "TAG" + std::string(125, 'x');
+  const std::string ape = "APETAGEX" + std::string("\0\0\0\0\x05\0\0\0", 8) + std::string(21, 'a');
+  const std::string lyrics = "LYRICSBEGINla la000013LYRICS200";
+  for (const std::string& tail :
+       {id3v1, ape, lyrics + id3v1, ape + id3v1, std::string(500, '\0'), std::string()}) {
     EXPECT_EQ(*CountedMp3(AsBytes(frames + tail), "clip"), frames);
+    // What stands behind a tag is not passed over: another file, say.
+    EXPECT_NE(ErrorOf(frames + tail + frames), "no error");
   }
 }
 

@@ -217,7 +217,8 @@ std::string FailMessage(const Error& error) {
   return out;
 }
 
-Result<VideoFrames> ReadVideoAnswer(const ByteSource& source, const HelperJob& job) {
+Result<VideoFrames> ReadVideoAnswer(const ByteSource& source, const HelperJob& job,
+                                    const FrameSink& sink) {
   MessageReader reader(source);
   FACET_ASSIGN(const VideoHead head, ReadVideoHead(reader));
   const std::vector<int64_t> wanted = ChooseFrames(head.n_total, head.rate, job.frames);
@@ -234,7 +235,11 @@ Result<VideoFrames> ReadVideoAnswer(const ByteSource& source, const HelperJob& j
                      static_cast<size_t>(frame.height));
     FACET_RETURN_IF_ERROR(source(std::as_writable_bytes(std::span(image.rgb))));
     n_bytes_left -= static_cast<int64_t>(image.rgb.size());
-    video.frames.push_back(std::move(image));
+    if (sink) {
+      FACET_RETURN_IF_ERROR(sink(std::move(image), frame.seconds));
+    } else {
+      video.frames.push_back(std::move(image));
+    }
     video.seconds.push_back(frame.seconds);
   }
   FACET_RETURN_IF_ERROR(reader.Expect("DONE"));

@@ -83,7 +83,10 @@ struct SoundSink {
 
 /// The frames that ChooseFrames names for the file's total and rate, within the limits of the job.
 /// Errors have no `where`: the helper's own (FAIL), the source's, or what is wrong with the answer.
-Result<VideoFrames> ReadVideoAnswer(const ByteSource& source, const HelperJob& job);
+/// Frames go to `sink` one by one, so that no more than one is held; without one they are in the
+/// result.
+Result<VideoFrames> ReadVideoAnswer(const ByteSource& source, const HelperJob& job,
+                                    const FrameSink& sink = {});
 /// Up to the limit of the job's seconds.
 Status ReadSoundAnswer(const ByteSource& source, const HelperJob& job, const SoundSink& sink);
 

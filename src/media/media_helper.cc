@@ -147,8 +147,8 @@ MediaHelper::MediaHelper(std::string program, HelperLimits limits)
     : program_(std::move(program)), limits_(limits) {}
 
 Result<VideoFrames> MediaHelper::DecodeVideo(std::span<const std::byte> file,
-                                             const FrameChoice& choice,
-                                             const std::string& name) const {
+                                             const FrameChoice& choice, const std::string& name,
+                                             const FrameSink& sink) const {
   if (!IsVideoFile(file)) {
     return Refuse(name, IsForHelper(file) ? "a file of sound" : MagicText(file),
                   fmt::format("a video: {}", kContainers));
@@ -157,7 +157,7 @@ Result<VideoFrames> MediaHelper::DecodeVideo(std::span<const std::byte> file,
   HelperJob job = JobOf(HelperTask::kVideo, file, limits_);
   job.frames = choice;
   FACET_ASSIGN(const auto process, StartJob(program_, job, file, name));
-  auto video = ReadVideoAnswer(SourceOf(*process), job);
+  auto video = ReadVideoAnswer(SourceOf(*process), job, sink);
   return video.ok() ? std::move(video) : WithName(video.error(), name);
 }
 

@@ -37,11 +37,12 @@ class MediaHelper {
   /// of what is missing.
   explicit MediaHelper(std::string program, HelperLimits limits = {});
 
-  /// `name` is what errors call the file. Frames are turned as the file says. What is damaged gives
-  /// the frames that can be decoded, or an error.
+  /// `name` is what errors call the file. Frames are turned as the file says; they go to `sink` as
+  /// ReadVideoAnswer tells. A file that is cut is refused; a frame that cannot be decoded is left
+  /// out.
   [[nodiscard]] Result<VideoFrames> DecodeVideo(std::span<const std::byte> file,
-                                                const FrameChoice& choice,
-                                                const std::string& name) const;
+                                                const FrameChoice& choice, const std::string& name,
+                                                const FrameSink& sink = {}) const;
   [[nodiscard]] Result<Waveform> DecodeAudio(std::span<const std::byte> file,
                                              const std::string& name) const;
 

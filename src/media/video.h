@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/status.h"
 #include "media/image.h"
 
 namespace facet {
@@ -29,6 +31,9 @@ std::vector<int64_t> ChooseFrames(int64_t n_total, double rate, const FrameChoic
 
 /// "MM:SS" of 0 <= `seconds` < 2^40, rounded down; minutes may have more digits.
 std::string TimestampText(double seconds);
+
+/// Takes a frame of a video as it comes, and when it is shown.
+using FrameSink = std::function<Status(Image frame, double seconds)>;
 
 /// The chosen frames of a video.
 struct VideoFrames {
