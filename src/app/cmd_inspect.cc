@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "app/commands.h"
+#include "app/encoders.h"
 #include "app/inspection.h"
 #include "app/inspection_check.h"
 #include "app/inspection_diff.h"
@@ -13,6 +14,7 @@
 #include "app/loaded_model.h"
 #include "app/progress.h"
 #include "app/terminal.h"
+#include "base/log.h"
 #include "compute/cpu.h"
 #include "compute/thread_pool.h"
 #include "model/weights.h"
@@ -20,9 +22,29 @@
 namespace facet {
 namespace {
 
+/// Adds the encoders that would be used with the model, or those that the file itself holds.
+void InspectEncoders(const Options& options, const Checkpoint* model, Json* inspection) {
+  if (model == nullptr || !options.mmproj.empty()) {
+    const auto media = MediaCheckpoint::Open(model == nullptr ? options.model : options.mmproj);
+    if (media.ok()) {
+      const Status fits = model == nullptr ? Status() : CheckFits(*media, *model);
+      AddEncoders(*media, fits.ok() ? "" : fits.error().Message(), inspection);
+    } else if (model != nullptr) {
+      Warn(media.error().Message());
+    }
+    return;
+  }
+  const auto media = OpenEncoders(options, *model);
+  if (media.ok() && media->has_value()) {
+    AddEncoders(**media, "", inspection);
+  }
+}
+
 /// Adds what is known of the model, and why it does not run, if it does not.
-void InspectModel(const std::string& path, Json* inspection) {
+void InspectModel(Options options, const std::string& path, Json* inspection) {
+  options.model = path;
   const auto model = LoadedModel::Load(path);
+  InspectEncoders(options, model.ok() ? &(*model)->checkpoint() : nullptr, inspection);
   if (!model.ok()) {
     inspection->Set("refused", model.error().Message());
     return;
@@ -64,7 +86,7 @@ int RunInspect(const Options& options) {
     other = *std::move(opened);
   }
   Json inspection = Inspect(*source);
-  InspectModel(path, &inspection);
+  InspectModel(options, path, &inspection);
   if (options.tensors) {
     AddTensors(*source, &inspection);
   }

@@ -42,7 +42,8 @@ constexpr std::string_view kFormats =
 hexadecimal; `finish` as above.
 
 **`facet inspect --json`**: of any file `file`, `tensor_types` (with the `share` of the bytes) and `refused` (why Facet
-does not run it, else null); of a text model also `model`, `layers`, `tokenizer`, `chat_template`, `sampling`,
+does not run it, else null); where there are encoders `encoders` (`file`, `bytes`, `width` of the model they are for, `pictures` and
+`sound` with their sizes, `refused`: why they are not used, else null); of a text model also `model`, `layers`, `tokenizer`, `chat_template`, `sampling`,
 `kv_memory` (bytes per context length and type; null where a type does not suit the model), `compute` (`isa`, the
 instruction set in use, `supported` ones, `threads`) and `packed_weights` (what is arranged for the processor while
 loading: `matrices`, `types`, `file_bytes` and the `bytes` that they take then). `--tensors` adds `metadata` (`key`, `type`, `value`; of an array the `count` and at most the first 1024 elements) and `tensors` (`name`,

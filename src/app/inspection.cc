@@ -249,4 +249,33 @@ void AddTensors(const InspectionSource& source, Json* inspection) {
   inspection->Set("tensors", std::move(tensors));
 }
 
+void AddEncoders(const MediaCheckpoint& media, const std::string& refused, Json* inspection) {
+  const MediaConfig& config = media.config();
+  Json encoders = Json::MakeObject({{"file", media.path()},
+                                    {"bytes", static_cast<int64_t>(media.n_bytes())},
+                                    {"width", config.n_embd_text}});
+  if (config.vision) {
+    const VisionConfig& v = *config.vision;
+    encoders.Set("pictures", Json::MakeObject({{"kind", v.is_unified ? "embedder" : "tower"},
+                                               {"layers", v.n_layers},
+                                               {"width", v.n_embd},
+                                               {"heads", v.n_heads},
+                                               {"feed_forward", v.n_ff},
+                                               {"positions", v.n_positions},
+                                               {"tokens", config.image_tokens}}));
+  }
+  if (config.audio) {
+    constexpr int kTokensPerSecond = 25;
+    const AudioConfig& a = *config.audio;
+    encoders.Set("sound", Json::MakeObject({{"kind", a.is_raw ? "embedder" : "conformer"},
+                                            {"layers", a.n_layers},
+                                            {"width", a.n_embd},
+                                            {"heads", a.n_heads},
+                                            {"feed_forward", a.n_ff},
+                                            {"tokens_per_second", kTokensPerSecond}}));
+  }
+  encoders.Set("refused", refused.empty() ? Json() : Json(refused));
+  inspection->Set("encoders", std::move(encoders));
+}
+
 }  // namespace facet

@@ -3,9 +3,12 @@
 // Nothing is computed with the weights.
 #pragma once
 
+#include <string>
+
 #include "app/inspection_source.h"
 #include "app/loaded_model.h"
 #include "base/json.h"
+#include "model/media_checkpoint.h"
 
 namespace facet {
 
@@ -15,6 +18,10 @@ Json Inspect(const InspectionSource& source);
 /// Adds what a text model has besides: model, layers, tokenizer, chat_template, sampling,
 /// kv_memory, compute.
 void AddModel(const LoadedModel& model, Json* inspection);
+
+/// Encoders of pictures and sound: `encoders`. `refused` says why they do not go with the model, or
+/// is empty.
+void AddEncoders(const MediaCheckpoint& media, const std::string& refused, Json* inspection);
 
 /// Adds the member packed_weights: what is arranged for this processor while loading.
 void AddPacking(const Weights& weights, Json* inspection);

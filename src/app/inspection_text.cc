@@ -209,6 +209,39 @@ std::string ShowCompute(const Json& compute, const Json& packed) {
 }
 
 /// One value of the metadata on one line; `type` as TypeText writes it.
+std::string ShowEncoder(std::string_view name, const Json& encoder) {
+  if (encoder.is_null()) {
+    return "";
+  }
+  std::string out = fmt::format("  {:<12}  {}, width {}", name, Shown(encoder["kind"]),
+                                encoder["width"].as_int());
+  if (encoder["layers"].as_int() > 0) {
+    out += fmt::format(", {} layers, {} heads, ff {}", encoder["layers"].as_int(),
+                       encoder["heads"].as_int(), encoder["feed_forward"].as_int());
+  }
+  if (encoder.contains("tokens")) {
+    out += fmt::format("; {} positions a side, at most {} tokens unless asked otherwise",
+                       encoder["positions"].as_int(), encoder["tokens"].as_int());
+  } else {
+    out += fmt::format("; {} tokens a second", encoder["tokens_per_second"].as_int());
+  }
+  return out + "\n";
+}
+
+std::string ShowEncoders(const Json& encoders) {
+  if (encoders.is_null()) {
+    return "";
+  }
+  std::string out = fmt::format(
+      "\nEncoders\n  {:<12}  {}, {}, for a width of {}\n", "file", Shown(encoders["file"]),
+      ShownBytes(static_cast<double>(encoders["bytes"].as_int())), encoders["width"].as_int());
+  out += ShowEncoder("pictures", encoders["pictures"]) + ShowEncoder("sound", encoders["sound"]);
+  if (!encoders["refused"].is_null()) {
+    out += fmt::format("  {:<12}  {}\n", "not used", Shown(encoders["refused"]));
+  }
+  return out;
+}
+
 std::string ShowValue(const Json& entry, int n_columns) {
   const std::string& type = entry["type"].as_string();
   const auto text = [&type](const Json& value) {
@@ -292,11 +325,12 @@ std::string ShowInspection(const Json& inspection) {
     return out + ShowTensorTypes(inspection["tensor_types"]) + asked;
   }
   if (!is_model) {
-    return out + ShowTensorTypes(inspection["tensor_types"]);
+    return out + ShowTensorTypes(inspection["tensor_types"]) + ShowEncoders(inspection["encoders"]);
   }
   return out + ShowLayers(inspection["layers"]) + ShowTensorTypes(inspection["tensor_types"]) +
          ShowTokenizer(inspection["tokenizer"]) + ShowTemplate(inspection["chat_template"]) +
-         ShowSampling(inspection["sampling"]) + ShowKvMemory(inspection["kv_memory"]) +
+         ShowSampling(inspection["sampling"]) + ShowEncoders(inspection["encoders"]) +
+         ShowKvMemory(inspection["kv_memory"]) +
          ShowCompute(inspection["compute"], inspection["packed_weights"]);
 }
 

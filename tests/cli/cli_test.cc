@@ -281,7 +281,8 @@ TEST(Inspect, ShowsTheModel) {
   const std::string path = SourcePath("models/tiny/facet-tiny.gguf");
   const Finished text = RunFacet({"inspect", path});
   EXPECT_EQ(text.exit_code, 0);
-  EXPECT_EQ(text.err, "");
+  EXPECT_EQ(text.err,
+            "using the projector " + SourcePath("models/tiny/mmproj-facet-tiny.gguf") + "\n");
   EXPECT_NE(text.out.find("2,964,490"), std::string::npos) << text.out;
   const Result<Json> json = ParseJson(RunFacet({"inspect", "--json", path}).out, "json");
   ASSERT_TRUE(json.ok());

@@ -171,6 +171,26 @@ TEST(Media, BadFilesAndOptionsAreOneClearError) {
   EXPECT_NE(unfit.err.find("128"), std::string::npos) << "both widths: " << unfit.err;
 }
 
+TEST(Media, InspectShowsEncoders) {
+  const std::string projector = SourcePath("models/tiny/mmproj-facet-tiny.gguf");
+  const Finished alone = RunFacet({"inspect", projector});
+  EXPECT_EQ(alone.exit_code, 0) << alone.err;
+  EXPECT_NE(alone.out.find("pictures      tower, width 64, 3 layers, 2 heads, ff 128"),
+            std::string::npos)
+      << alone.out;
+  EXPECT_NE(alone.out.find("sound         conformer, width 64, 2 layers"), std::string::npos)
+      << alone.out;
+  const Finished embedded = RunFacet({"inspect", "--json"});
+  const auto json = ParseJson(embedded.out, "inspection");
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ((*json)["encoders"]["width"].as_int(), 128);
+  EXPECT_TRUE((*json)["encoders"]["refused"].is_null());
+  const Finished unfit =
+      RunFacet({"inspect", "--mmproj", TestdataPath("media/gguf/mmproj-mm-large-f16.gguf")});
+  EXPECT_EQ(unfit.exit_code, 0) << unfit.err;
+  EXPECT_NE(unfit.out.find("not used"), std::string::npos) << unfit.out;
+}
+
 TEST(Media, VideoNeedsTheHelper) {
   const std::string clip = TestdataPath("media/video/clip.mp4");
   ExpectRefused({"--media-helper", "/nonexistent", "--video", clip, "What moves?"}, "clip.mp4");
