@@ -108,11 +108,9 @@ Image Turn(Image image, int orientation) {
     const int band_end = std::min(band + kBand, turned.width);
     for (int y = 0; y < turned.height; ++y) {
       uint8_t* to = turned.rgb.data() + 3 * (int64_t{y} * turned.width + band);
-      const uint8_t* from = image.rgb.data() + 3 * (walk.start + y * walk.down + band * walk.right);
+      int64_t from = 3 * (walk.start + y * walk.down + band * walk.right);
       for (int x = band; x < band_end; ++x) {
-        to[0] = from[0];
-        to[1] = from[1];
-        to[2] = from[2];
+        std::copy_n(image.rgb.data() + from, 3, to);
         to += 3;
         from += 3 * walk.right;
       }

@@ -110,6 +110,10 @@ Raster MakeRaster(int width, int height, int n_channels) {
 }
 
 Error DamagedImage(const ImageFile& file, std::string_view format, std::string_view what) {
+  if (what.find("emory") != std::string_view::npos) {  // libjpeg, libpng and zlib
+    return Refuse(file.name, fmt::format("{} data that cannot be decoded ({})", format, what),
+                  "more memory, or a smaller picture");
+  }
   return Refuse(file.name, fmt::format("damaged {} data ({})", format, what), "a whole file");
 }
 

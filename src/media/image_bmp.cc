@@ -92,7 +92,11 @@ Result<BmpHeader> ReadHeader(const ImageFile& file) {
   const Bytes bytes = file.bytes;
   const size_t size = bytes.size() < kFileHeader + 4 ? 0 : Read<uint32_t>(bytes, kFileHeader);
   const bool is_core = size == kCoreHeader;
-  if ((size < kInfoHeader && !is_core) || bytes.size() - kFileHeader < size) {
+  if (size > 0 && size < kInfoHeader && !is_core) {
+    return Refuse(file.name, fmt::format("a BMP file with a header of {} bytes", size),
+                  "12, or 40 and more");
+  }
+  if (size == 0 || bytes.size() - kFileHeader < size) {
     return DamagedImage(file, "BMP", "the header ends too early");
   }
   BmpHeader header;

@@ -142,6 +142,10 @@ TEST(Bmp, Damage) {
   EXPECT_EQ(ErrorOf(whole.substr(0, whole.size() - 1)), too_early);
   EXPECT_EQ(ErrorOf(whole.substr(0, 53)),
             "picture: damaged BMP data (the header ends too early)" + wanted);
+  std::string other = whole;
+  other[14] = 16;
+  EXPECT_EQ(ErrorOf(other),
+            "picture: a BMP file with a header of 16 bytes, wanted 12, or 40 and more");
   EXPECT_EQ(ErrorOf("BM"), "picture: damaged BMP data (the header ends too early)" + wanted);
   EXPECT_EQ(ErrorOf(Make({.width = 10000, .height = 10000})), too_early);
   EXPECT_EQ(ErrorOf(Make({.bits = 8, .compression = 1})), too_early);

@@ -40,7 +40,8 @@ Status CheckImageSize(int64_t width, int64_t height, const ImageFile& file);
 /// A raster of that size, zeros. The size has been checked.
 Raster MakeRaster(int width, int height, int n_channels);
 
-/// The error for a file that cannot be decoded: `what` are the words of its library.
+/// The error for a file that cannot be decoded: `what` are the words of its library. Where they
+/// tell of memory, the file is not called damaged.
 Error DamagedImage(const ImageFile& file, std::string_view format, std::string_view what);
 
 /// Baseline and progressive; grey, YCbCr, RGB, and CMYK inverted as Adobe stores it, turned into

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "media/image_formats.h"
 #include "media/image_testing.h"
 
 namespace facet {
@@ -43,6 +44,15 @@ TEST(Image, TheReferencesPixelsOfEveryFile) {
       EXPECT_EQ(LargestDifference(image, ReadExpected(item["decoded"].as_string())), 0);
     }
   }
+}
+
+TEST(Image, WantOfMemoryIsNoDamage) {
+  const ImageLimits limits;
+  const std::string name = "picture";
+  const ImageFile file{{}, ImageReading::kAsSeen, limits, name};
+  EXPECT_EQ(DamagedImage(file, "PNG", "Out of memory").Message(),
+            "picture: PNG data that cannot be decoded (Out of memory), wanted more memory, or a "
+            "smaller picture");
 }
 
 // Transparency as an opened picture is treated by the reference, orientation as a path is.
