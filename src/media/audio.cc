@@ -5,7 +5,6 @@
 #include <sndfile.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -17,10 +16,6 @@
 
 namespace facet {
 namespace {
-
-/// Louder is no sound, and keeps all sums behind it finite. Files of floats may be scaled like
-/// whole numbers of 32 bits.
-constexpr float kLoudest = 1e10F;
 
 /// Of all channels together: a bound of the work that a small file can ask for. An hour of two
 /// channels at 96 kHz is below it.
@@ -77,25 +72,17 @@ Error TooLong(const AudioLimits& limits, const std::string& name) {
                 "a shorter clip");
 }
 
-/// The mean of the channels of each frame, summed in their order. Refuses what is no number.
-/// `frames` [n, n_channels]; `n_before` frames were read before.
-Status MeanOfChannels(std::span<const float> frames, int64_t n_before, std::span<float> out,
-                      const std::string& name) {
+/// The mean of the channels of each frame, summed in their order. `frames` [n, n_channels].
+void MeanOfChannels(std::span<const float> frames, std::span<float> out) {
   const size_t n_channels = frames.size() / out.size();
   const float* value = frames.data();
-  for (size_t frame = 0; frame < out.size(); ++frame) {
+  for (float& mean : out) {
     float sum = *value++;
     for (size_t channel = 1; channel < n_channels; ++channel) {
       sum += *value++;
     }
-    out[frame] = sum / static_cast<float>(n_channels);
-    if (!(std::abs(out[frame]) <= kLoudest)) {
-      return Refuse(
-          name, fmt::format("sample {} is {}", n_before + static_cast<int64_t>(frame), out[frame]),
-          "numbers that sound");
-    }
+    mean = sum / static_cast<float>(n_channels);
   }
-  return {};
 }
 
 /// Reads to the end, in blocks: what a header says of the length takes no memory.
@@ -114,8 +101,7 @@ Result<Waveform> ReadAll(SNDFILE* sound, const SF_INFO& info, const AudioLimits&
     }
     const auto n_frames = static_cast<size_t>(n);
     const std::span<float> out = std::span(mean).first(n_frames);
-    FACET_RETURN_IF_ERROR(MeanOfChannels(
-        std::span(block).first(n_frames * static_cast<size_t>(info.channels)), n_read, out, name));
+    MeanOfChannels(std::span(block).first(n_frames * static_cast<size_t>(info.channels)), out);
     resampler.Add(out);
     n_read += n;
     const double seconds = static_cast<double>(n_read) / info.samplerate;
@@ -127,16 +113,16 @@ Result<Waveform> ReadAll(SNDFILE* sound, const SF_INFO& info, const AudioLimits&
                     "fewer channels, a lower rate or a shorter clip");
     }
   }
-  if (sf_error(sound) != SF_ERR_NO_ERROR ||
-      (info.frames != SF_COUNT_MAX && n_read != info.frames)) {
+  if (sf_error(sound) != SF_ERR_NO_ERROR || n_read != info.frames) {
     return Refuse(name, fmt::format("sound that breaks off after {} frames", n_read),
-                  info.frames == SF_COUNT_MAX ? "a file that is not damaged"
-                                              : fmt::format("{}", info.frames));
+                  fmt::format("{}", info.frames));
   }
   if (n_read == 0) {
     return Refuse(name, "no samples", "sound");
   }
-  return Waveform{.samples = resampler.Finish()};
+  Waveform waveform;
+  FACET_ASSIGN(waveform.samples, resampler.Finish());
+  return waveform;
 }
 
 /// The bytes for libsndfile: `file`, of which nothing is cut, or a copy kept in `storage`.
@@ -156,7 +142,7 @@ Result<std::span<const std::byte>> CheckedSound(std::span<const std::byte> file,
       FACET_ASSIGN(*storage, CountedMp3(sound, name));
       return AsBytes(*storage);
     }
-    case AudioKind::kFlac:  // says how many samples there are, and has a check sum in each frame
+    case AudioKind::kFlac:  // has a check sum in each frame
       break;
   }
   return sound;
@@ -179,8 +165,12 @@ Result<Waveform> DecodeAudio(std::span<const std::byte> file, const AudioLimits&
     return Refuse(name, "a damaged sound file", "one that libsndfile opens");
   }
   FACET_RETURN_IF_ERROR(CheckSoundShape(info.channels, info.samplerate, name));
+  if (info.frames == SF_COUNT_MAX) {  // only a FLAC file may leave that out; a cut would not show
+    return Refuse(name, "a FLAC file that does not say how long it is",
+                  "one that was not written into a pipe");
+  }
   const double seconds = static_cast<double>(info.frames) / info.samplerate;
-  if (info.frames != SF_COUNT_MAX && seconds > limits.max_seconds) {
+  if (seconds > limits.max_seconds) {
     return TooLong(limits, name);
   }
   return ReadAll(sound.get(), info, limits, name);

@@ -31,6 +31,10 @@ struct KnownKind {
 };
 
 constexpr auto kOtherKinds = std::to_array<KnownKind>({
+    {4, "ftyphe", "a HEIC image"},
+    {4, "ftypmif1", "a HEIF image"},
+    {4, "ftypmsf1", "a HEIF image"},
+    {4, "ftypavi", "an AVIF image"},
     {4, "ftyp", "an MP4 file (m4a, mp4, mov)"},
     {0, "\xFF\xF1", "an AAC file"},
     {0, "\xFF\xF9", "an AAC file"},
@@ -81,8 +85,8 @@ constexpr auto kWavCodecs = std::to_array<WavCodec>({
     {7, {8}},              // mu-law
 });
 
-/// `body`: of the chunk "fmt ".
-Status CheckWavFormat(std::span<const std::byte> body, const std::string& name) {
+/// The bytes of a frame, from the body of the chunk "fmt ".
+Result<uint32_t> CheckWavFormat(std::span<const std::byte> body, const std::string& name) {
   const std::string where = name + ": format";
   ByteCursor cursor(body, where);
   FACET_ASSIGN(auto tag, cursor.Read<uint16_t>("codec"));
@@ -110,7 +114,7 @@ Status CheckWavFormat(std::span<const std::byte> body, const std::string& name) 
         where, fmt::format("{} bytes per frame", align),
         fmt::format("{} for {} channels of {} bits", n_channels * bits / 8, n_channels, bits));
   }
-  return {};
+  return uint32_t{align};
 }
 
 /// Where the check sum of an OGG page stands in it.
@@ -220,12 +224,14 @@ Result<std::string> PlainWav(std::span<const std::byte> file, const std::string&
   ByteCursor cursor(file, name);
   FACET_ASSIGN([[maybe_unused]] const auto head, cursor.Take(12, "RIFF header"));
   std::string_view format;
+  uint32_t frame_bytes = 1;
   while (cursor.remaining() > 0) {
     const size_t position = cursor.position();
     FACET_ASSIGN(const auto id, cursor.Take(4, "name of a chunk"));
     FACET_ASSIGN(auto size, cursor.Read<uint32_t>("size of a chunk"));
     const bool is_data = AsText(id) == "data";
-    if (is_data && size >= kUnknownSize) {
+    const bool is_unknown = is_data && size >= kUnknownSize;
+    if (is_unknown) {
       size = static_cast<uint32_t>(std::min<size_t>(cursor.remaining(), kUnknownSize));
     }
     if (size > cursor.remaining()) {
@@ -241,11 +247,15 @@ Result<std::string> PlainWav(std::span<const std::byte> file, const std::string&
     if (is_data && size == 0) {
       return Refuse(name, "no samples", "sound");
     }
+    if (is_data && !is_unknown && size % frame_bytes != 0) {
+      return Refuse(name, fmt::format("{} bytes of samples", size),
+                    fmt::format("frames of {} bytes", frame_bytes));
+    }
     if (is_data) {
       return WavOf(format, AsText(body));
     }
     if (AsText(id) == "fmt ") {
-      FACET_RETURN_IF_ERROR(CheckWavFormat(body, name));
+      FACET_ASSIGN(frame_bytes, CheckWavFormat(body, name));
       format = AsText(body);
     }
     // Chunks of an odd size are followed by one byte.

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/bytes.h"
 #include "media/audio_testing.h"
@@ -59,6 +60,11 @@ TEST(FindAudio, NamesOtherKinds) {
                                   "ftypM4A ",
                                   12)),
             "clip: an MP4 file (m4a, mp4, mov), which only facet-media reads" + wanted);
+  for (const auto& [brand, what] : {std::pair("heic", "HEIC"), std::pair("heix", "HEIC"),
+                                    std::pair("mif1", "HEIF"), std::pair("avif", "AVIF")}) {
+    EXPECT_EQ(KindError(std::string("\0\0\0\x20", 4) + "ftyp" + brand),
+              std::string("clip: a") + (what[0] == 'A' ? "n " : " ") + what + " image" + wanted);
+  }
   EXPECT_EQ(KindError("\xFF\xF1P"), "clip: an AAC file, which only facet-media reads" + wanted);
   EXPECT_EQ(KindError("\x1A\x45\xDF\xA3"),
             "clip: a Matroska or WebM file, which only facet-media reads" + wanted);
@@ -123,8 +129,10 @@ TEST(PlainWav, RefusesWhatIsCut) {
   EXPECT_EQ(WavError(file.substr(0, 30)),
             "clip: a chunk of 16 bytes at byte 12, of which 10 are there, wanted a file that is "
             "not cut");
-  // Written into a pipe: "to the end".
-  std::string piped = file;
+  EXPECT_EQ(WavError(Riff(Chunk("fmt ", WavFormat({})) + Chunk("data", "1234567"))),
+            "clip: 7 bytes of samples, wanted frames of 2 bytes");
+  // Written into a pipe: "to the end", wherever that is.
+  std::string piped = file + "9";
   piped.replace(40, 4, "\xFF\xFF\xFF\xFF");
   EXPECT_EQ(WavError(piped), "no error");
   piped.replace(40, 4, std::string("\0\0\xFF\x7F", 4));
@@ -133,7 +141,7 @@ TEST(PlainWav, RefusesWhatIsCut) {
 
 TEST(PlainWav, RefusesOddFormats) {
   const auto error_of = [](const WavShape& shape) {
-    return WavError(Riff(Chunk("fmt ", WavFormat(shape)) + Chunk("data", "1234")));
+    return WavError(Riff(Chunk("fmt ", WavFormat(shape)) + Chunk("data", "12345678")));
   };
   EXPECT_EQ(error_of({.bits = 64, .codec = 3, .is_extensible = true}), "no error");
   EXPECT_EQ(error_of({.n_channels = 0}), "clip: 0 channels, wanted 1 to 64");

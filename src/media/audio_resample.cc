@@ -16,7 +16,7 @@ void Resampler::Closer::operator()(soxr* resampler) const { soxr_delete(resample
 
 Result<Resampler> Resampler::Create(int rate, const std::string& name) {
   if (rate == kSampleRate) {
-    return Resampler(rate, nullptr);
+    return Resampler(name, rate, nullptr);
   }
   soxr_error_t error = nullptr;
   const soxr_io_spec_t form = soxr_io_spec(SOXR_FLOAT32_I, SOXR_FLOAT32_I);
@@ -28,7 +28,7 @@ Result<Resampler> Resampler::Create(int rate, const std::string& name) {
     return Refuse(name, fmt::format("a rate of {} Hz, which soxr does not take ({})", rate,
                                     error == nullptr ? "no reason given" : error));
   }
-  return Resampler(rate, std::move(resampler));
+  return Resampler(name, rate, std::move(resampler));
 }
 
 void Resampler::Add(std::span<const float> samples) {
@@ -40,22 +40,30 @@ void Resampler::Add(std::span<const float> samples) {
   std::array<float, 4096> block;
   size_t n_taken = 0;
   size_t n_out = 0;
+  if (error_ != nullptr) {
+    return;
+  }
   do {
-    soxr_process(resampler_.get(), samples.data(), samples.size(), &n_taken, block.data(),
-                 block.size(), &n_out);
+    error_ = soxr_process(resampler_.get(), samples.data(), samples.size(), &n_taken, block.data(),
+                          block.size(), &n_out);
     samples = samples.subspan(n_taken);
     out_.insert(out_.end(), block.data(), block.data() + n_out);
-  } while (n_out == block.size() || (!samples.empty() && n_taken + n_out > 0));
+  } while (error_ == nullptr &&
+           (n_out == block.size() || (!samples.empty() && n_taken + n_out > 0)));
 }
 
-std::vector<float> Resampler::Finish() {
-  if (resampler_ != nullptr) {
+Result<std::vector<float>> Resampler::Finish() {
+  if (resampler_ != nullptr && error_ == nullptr) {
     std::array<float, 4096> block;
     size_t n_out = 0;
     do {
-      soxr_process(resampler_.get(), nullptr, 0, nullptr, block.data(), block.size(), &n_out);
+      error_ =
+          soxr_process(resampler_.get(), nullptr, 0, nullptr, block.data(), block.size(), &n_out);
       out_.insert(out_.end(), block.data(), block.data() + n_out);
-    } while (n_out > 0);
+    } while (error_ == nullptr && n_out > 0);
+  }
+  if (error_ != nullptr) {
+    return Refuse(name_, fmt::format("a failure of soxr ({})", error_), "sound that it resamples");
   }
   const double ratio = static_cast<double>(kSampleRate) / rate_;
   out_.resize(static_cast<size_t>(std::ceil(static_cast<double>(n_added_) * ratio)));

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -22,19 +23,22 @@ class Resampler {
   static Result<Resampler> Create(int rate, const std::string& name);
 
   void Add(std::span<const float> samples);
-  /// All of it: ceil(n · 16000 / rate) samples, counted in doubles as librosa does. Ends the clip.
-  std::vector<float> Finish();
+  /// All of it: ceil(n · 16000 / rate) samples, counted in doubles as librosa does; or the first
+  /// failure of soxr. Ends the clip.
+  Result<std::vector<float>> Finish();
 
  private:
   struct Closer {
     void operator()(soxr* resampler) const;
   };
 
-  Resampler(int rate, std::unique_ptr<soxr, Closer> resampler)
-      : rate_(rate), resampler_(std::move(resampler)) {}
+  Resampler(std::string name, int rate, std::unique_ptr<soxr, Closer> resampler)
+      : name_(std::move(name)), rate_(rate), resampler_(std::move(resampler)) {}
 
+  std::string name_;
   int rate_;
   std::unique_ptr<soxr, Closer> resampler_;  // none: nothing to be done
+  const char* error_ = nullptr;              // soxr's first; nothing is added behind it
   int64_t n_added_ = 0;
   std::vector<float> out_;
 };

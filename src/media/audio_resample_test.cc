@@ -18,7 +18,9 @@ std::vector<float> Resampled(const std::vector<float>& samples, int rate, size_t
   for (size_t at = 0; at < all.size(); at += piece) {
     resampler->Add(all.subspan(at, std::min(piece, all.size() - at)));
   }
-  return resampler->Finish();
+  auto all_of_it = resampler->Finish();
+  EXPECT_TRUE(all_of_it.ok());
+  return *std::move(all_of_it);
 }
 
 std::vector<float> FloatTone(double seconds, int rate, double hertz) {

@@ -130,18 +130,20 @@ TEST(DecodeAudio, ReadsG711) {
   EXPECT_EQ(got->samples, std::vector<float>(3200));
 }
 
-TEST(DecodeAudio, RefusesWhatIsNoNumber) {
+TEST(DecodeAudio, PreparingRefusesWhatIsNoNumber) {
   std::vector<double> samples(100);
   const WavShape shape{.bits = 32, .codec = 3};
+  const auto error_of = [&shape](const std::vector<double>& with) {
+    const auto prepared =
+        PrepareAudio(*Decode(Wav(shape, with)), AudioForm::kRaw, LongAudio::kCut, "clip");
+    return prepared.ok() ? "no error" : prepared.error().Message();
+  };
   samples[7] = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_EQ(ErrorOf(Decode(Wav(shape, samples))),
-            "clip: sample 7 is nan, wanted numbers that sound");
+  EXPECT_EQ(error_of(samples), "clip: sample 7 is nan, wanted numbers that sound");
   samples[7] = -std::numeric_limits<double>::infinity();
-  EXPECT_EQ(ErrorOf(Decode(Wav(shape, samples))),
-            "clip: sample 7 is -inf, wanted numbers that sound");
+  EXPECT_EQ(error_of(samples), "clip: sample 7 is -inf, wanted numbers that sound");
   samples[7] = 1e20;
-  EXPECT_EQ(ErrorOf(Decode(Wav(shape, samples))),
-            "clip: sample 7 is 1e+20, wanted numbers that sound");
+  EXPECT_EQ(error_of(samples), "clip: sample 7 is 1e+20, wanted numbers that sound");
   samples[7] = 2147483647;
   EXPECT_TRUE(Decode(Wav(shape, samples)).ok());
 }
@@ -166,8 +168,8 @@ TEST(DecodeAudio, KeepsToItsLimits) {
             "clip: more than 2 s of sound, wanted a shorter clip");
 }
 
-/// A cut file is refused, not heard as far as it goes. Where it was cut between two frames of a
-/// FLAC or MP3 that does not say its length, nothing tells; all of these say it.
+/// A cut file is refused, not heard as far as it goes. Where it was cut between two frames of an
+/// MP3 that does not say its length, nothing tells; all of these say it.
 TEST(DecodeAudio, RefusesCutFiles) {
   const Json files = testing::JsonOrDie(testing::TestdataPath("media/audio/files.json"));
   for (const Json& row : files["files"].items()) {

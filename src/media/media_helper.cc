@@ -178,7 +178,9 @@ Result<Waveform> MediaHelper::DecodeAudio(std::span<const std::byte> file,
   if (const Status status = ReadSoundAnswer(SourceOf(*process), job, {begin, add}); !status.ok()) {
     return WithName(status.error(), name);
   }
-  return Waveform{.samples = resampler->Finish()};
+  Waveform waveform;
+  FACET_ASSIGN(waveform.samples, resampler->Finish());
+  return waveform;
 }
 
 }  // namespace facet

@@ -20,6 +20,9 @@ constexpr size_t kWindow = static_cast<size_t>(kWindowSeconds) * kSampleRate;
 constexpr size_t kRawToken = 640;
 /// The least that gives one frame of log-mel, and so one soft token.
 constexpr size_t kLeastLogMel = 161;
+/// Louder is no sound, and keeps all sums behind it finite. Files of floats may be scaled like
+/// whole numbers of 32 bits.
+constexpr float kLoudest = 1e10F;
 
 /// In tenths, rounded up, so that what is longer than 30 s never reads as 30.0 s.
 std::string SecondsText(size_t n_samples) {
@@ -97,7 +100,7 @@ Result<PreparedAudio> PrepareAudio(const Waveform& waveform, AudioForm form, Lon
                   fmt::format("at least {}", n_least));
   }
   const auto odd = std::find_if_not(samples.begin(), samples.end(),
-                                    [](float sample) { return std::isfinite(sample); });
+                                    [](float sample) { return std::abs(sample) <= kLoudest; });
   if (odd != samples.end()) {
     return Refuse(name, fmt::format("sample {} is {}", odd - samples.begin(), *odd),
                   "numbers that sound");

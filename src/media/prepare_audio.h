@@ -26,7 +26,8 @@ struct PreparedAudio {
   std::string notice;  ///< what was left out, or empty: "clip.wav: 65.0 s of sound, of which ..."
 };
 
-/// `name` is what errors and notices call the clip. Sound too short for one soft token is refused.
+/// `name` is what errors and notices call the clip. Sound too short for one soft token is refused,
+/// and samples that are no numbers or beyond any loudness, wherever the sound comes from.
 Result<PreparedAudio> PrepareAudio(const Waveform& waveform, AudioForm form, LongAudio rule,
                                    const std::string& name);
 

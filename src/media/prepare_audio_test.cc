@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
+#include <utility>
 
 #include "base/json.h"
 #include "media/audio_testing.h"
@@ -121,10 +123,17 @@ TEST(PrepareAudio, RawSoundHasNoLimit) {
 
 TEST(PrepareAudio, RefusesWhatIsNoNumber) {
   Waveform clip = Clip(1000);
-  clip.samples[5] = std::numeric_limits<float>::infinity();
-  const auto got = Mel(clip, LongAudio::kCut);
-  ASSERT_FALSE(got.ok());
-  EXPECT_EQ(got.error().Message(), "clip.wav: sample 5 is inf, wanted numbers that sound");
+  for (const auto& [value, text] :
+       {std::pair(std::numeric_limits<float>::infinity(), "inf"),
+        std::pair(std::numeric_limits<float>::quiet_NaN(), "nan"), std::pair(-1e20F, "-1e+20")}) {
+    clip.samples[5] = value;
+    for (const AudioForm form : {AudioForm::kLogMel, AudioForm::kRaw}) {
+      const auto got = PrepareAudio(clip, form, LongAudio::kCut, "clip.wav");
+      ASSERT_FALSE(got.ok());
+      EXPECT_EQ(got.error().Message(),
+                std::string("clip.wav: sample 5 is ") + text + ", wanted numbers that sound");
+    }
+  }
 }
 
 }  // namespace
