@@ -87,7 +87,6 @@ TESTED_ELSEWHERE = {
     "src/model/media_config.cc": "src/model/media_checkpoint_test.cc",
     "src/model/media_layout.cc": "src/model/media_checkpoint_test.cc compares both forms",
     "src/model/picture_patches.cc": "src/model/vision_tower_test.cc and vision_embedder_test.cc",
-    "src/model/tensor_binder.cc": "src/model/media_checkpoint_test.cc and tests/tiny",
     "src/model/audio_weights.cc": "src/model/audio_tower_test.cc: every stage, from a directory and from a file",
     "src/model/clipped_linear.cc": "src/model/vision_tower_test.cc: the small tower clips",
     "src/server/api_choice.cc": "src/server/api_reply_test.cc",

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <optional>
 
+#include "media/prepare_image.h"
 #include "model/gguf_keys.h"
 #include "model/json_members.h"
 
@@ -264,13 +264,12 @@ Result<bool> IsOfType(const JsonMembers& members, std::string_view tower,
 }
 
 Status ReadImageTokens(const Json& processor, const std::string& directory, int* n) {
-  static constexpr std::array kBudgets = {70, 140, 280, 560, 1120};
   const JsonMembers members(processor["image_processor"],
                             directory + "/processor_config.json, image_processor");
   FACET_ASSIGN(*n, members.Int("max_soft_tokens", *n));
-  if (std::find(kBudgets.begin(), kBudgets.end(), *n) == kBudgets.end()) {
+  if (std::find(kImageBudgets.begin(), kImageBudgets.end(), *n) == kImageBudgets.end()) {
     return Refuse(members.Where("max_soft_tokens"), fmt::format("{}", *n),
-                  "70, 140, 280, 560 or 1120");
+                  fmt::format("one of {}", fmt::join(kImageBudgets, ", ")));
   }
   return {};
 }

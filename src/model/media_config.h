@@ -3,7 +3,9 @@
 // there is read off the shapes of the tensors. For media_checkpoint.cc.
 #pragma once
 
+#include <functional>
 #include <string>
+#include <string_view>
 
 #include "base/json.h"
 #include "base/status.h"

@@ -55,7 +55,7 @@ void TensorBinder::Floats(const std::string& name, const std::vector<int64_t>& s
   }
   const TensorTypeInfo info = InfoOf(tensor->type);
   const Codec* codec = FindCodec(tensor->type);
-  if (codec == nullptr || shape.back() % info.block_elements != 0) {
+  if (codec == nullptr || info.block_elements != 1) {
     Fail(Refuse(Where(name), fmt::format("type {}", info.name), "F32, F16 or BF16"));
     return;
   }

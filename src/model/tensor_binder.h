@@ -30,9 +30,9 @@ class TensorBinder {
   void Matrix(const std::string& name, int64_t n_out, int64_t n_in, WeightMatrix* matrix);
   /// [..., n], where it lies, as rows of n: a table for RowOf.
   void Table(const std::string& name, const std::vector<int64_t>& shape, WeightMatrix* table);
-  /// [n], as floats.
+  /// [n], as floats. Refused: quantised ones.
   void Vector(const std::string& name, int64_t n, std::vector<float>* values);
-  /// Any shape, as floats: slowest axis first, as in the file.
+  /// Any shape, likewise: slowest axis first, as in the file.
   void Floats(const std::string& name, const std::vector<int64_t>& shape,
               std::vector<float>* values);
   /// One value, or `otherwise` where the file has none.
