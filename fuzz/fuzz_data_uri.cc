@@ -3,19 +3,13 @@
 // nothing else: written again it is the same text.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
+#include "base/check.h"
 #include "chat/data_uri.h"
 
 namespace {
-
-void Require(bool condition) {
-  if (!condition) {
-    std::abort();
-  }
-}
 
 std::string Encode(std::string_view bytes) {
   constexpr std::string_view kAlphabet =
@@ -43,10 +37,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const auto bytes = facet::DecodeDataUri(uri, kMaxBytes, "uri");
   if (bytes.ok()) {
-    Require(bytes->size() <= kMaxBytes);
-    Require(Encode(*bytes) == uri.substr(uri.find(',') + 1));
+    FACET_CHECK(bytes->size() <= kMaxBytes);
+    FACET_CHECK(Encode(*bytes) == uri.substr(uri.find(',') + 1));
   } else {
-    Require(bytes.error().where == "uri");
+    FACET_CHECK(bytes.error().where == "uri");
   }
   return 0;
 }

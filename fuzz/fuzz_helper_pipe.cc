@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
+#include "base/bytes.h"
 #include "base/check.h"
 #include "media/helper_protocol.h"
 
@@ -25,6 +27,18 @@ facet::ByteSource SourceOf(std::span<const std::byte> bytes) {
     bytes = bytes.subspan(out.size());
     return {};
   };
+}
+
+/// What is read as a job is written as one that says the same.
+void CheckJob(std::span<const std::byte> bytes) {
+  const auto job = facet::ReadJob(bytes);
+  if (!job.ok()) {
+    FACET_CHECK(!job.error().Message().empty());
+    return;
+  }
+  const std::string written = facet::WriteJob(*job);
+  const auto again = facet::ReadJob(facet::AsBytes(written));
+  FACET_CHECK(again.ok() && facet::WriteJob(*again) == written);
 }
 
 void CheckVideo(std::span<const std::byte> answer, const facet::HelperJob& job) {
@@ -76,7 +90,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     job.frames.fps = data[0] / 16.0;
   }
   const auto bytes = std::as_bytes(std::span(data, size));
-  (void)facet::ReadJob(bytes);
+  CheckJob(bytes);
   if (data[0] < 128) {
     CheckVideo(bytes.subspan(1), job);
   } else {

@@ -198,8 +198,8 @@ std::optional<MediaReader> MakeMediaReader(const Options& options, const LoadedM
   settings.open = nullptr;  // a stranger names no file of this machine
   settings.max_tokens = std::min(settings.max_tokens, n_context);
   if (options.media_fetch) {
-    settings.fetch = [](const std::string& url, const std::string& where) {
-      return FetchMedia(url, where, {});
+    settings.fetch = [](const std::string& url, const std::string& where, size_t max_bytes) {
+      return FetchMedia(url, where, {.max_bytes = max_bytes});
     };
   }
   return MediaReader(std::move(settings));

@@ -29,7 +29,7 @@ constexpr Ending kEndings[] = {
     {".mkv", MediaPartKind::kVideo},  {".avi", MediaPartKind::kVideo},
 };
 
-std::string FromHome(std::string path, const std::string& home) {
+std::string FromHome(const std::string& path, const std::string& home) {
   const bool is_of_home = path == "~" || path.starts_with("~/");
   return is_of_home && !home.empty() ? home + path.substr(1) : path;
 }

@@ -115,7 +115,7 @@ Result<std::string> Reading::FetchUrl(const GivenFile& file, size_t max_bytes) c
   if (!settings_.fetch) {
     return Refuse(file.where, "a URL of the network", "a data URI (or --media-fetch)");
   }
-  FACET_ASSIGN(std::string bytes, settings_.fetch(std::string(file.text), file.where));
+  FACET_ASSIGN(std::string bytes, settings_.fetch(std::string(file.text), file.where, max_bytes));
   if (bytes.size() > max_bytes) {
     return Refuse(file.where, fmt::format("{} bytes", bytes.size()),
                   fmt::format("at most {}", max_bytes));

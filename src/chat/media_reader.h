@@ -33,7 +33,9 @@ struct MediaSettings {
   int max_tokens = 1 << 18;              ///< soft tokens; the context, where it is smaller
   size_t max_bytes = size_t{256} << 20;  ///< of all files
   /// Fetches an http or https URL; empty: refused with how to allow it. `where` names the part.
-  std::function<Result<std::string>(const std::string& url, const std::string& where)> fetch = {};
+  std::function<Result<std::string>(const std::string& url, const std::string& where,
+                                    size_t max_bytes)>
+      fetch = {};
   /// Reads a file that a part names by `path`; empty: such parts are refused.
   std::function<Result<std::string>(const std::string& path)> open = {};
 };

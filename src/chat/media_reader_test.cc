@@ -188,14 +188,18 @@ TEST(MediaReader, RefusesOtherPlaces) {
 TEST(MediaReader, FetchesWhereItMay) {
   MediaSettings settings = Settings();
   std::string asked;
-  settings.fetch = [&](const std::string& url, const std::string& where) -> Result<std::string> {
+  size_t asked_bytes = 0;
+  settings.fetch = [&](const std::string& url, const std::string& where,
+                       size_t max_bytes) -> Result<std::string> {
     asked = url + " " + where;
+    asked_bytes = max_bytes;
     return ReadOrDie(TestdataPath(kPicture));
   };
   EXPECT_EQ(ErrorOf({Picture("HTTPS://host/a.png")}, settings), "ok");
   EXPECT_EQ(asked, "HTTPS://host/a.png messages[0].content[0].image_url.url");
   settings.image_limits.max_bytes = 10;
   EXPECT_TRUE(ErrorOf({Picture("https://host/a.png")}, settings).ends_with("wanted at most 10"));
+  EXPECT_EQ(asked_bytes, 10U);
 }
 
 TEST(MediaReader, NamesFilesByTheirPaths) {

@@ -181,16 +181,18 @@ void Rope(const ComputeContext& context, const RopeTable& table, int64_t n_rows,
   });
 }
 
-void Rope2d(const ComputeContext& context, const RopeTable& along_x, const RopeTable& along_y,
-            int64_t n_rows, int64_t n_heads, int64_t d_head, float* x) {
+void Rope2d(const ComputeContext& context, const RopeTable2d& table, int64_t n_rows,
+            int64_t n_heads, int64_t d_head, float* x) {
+  const RopeTable& along_x = table.x;
+  const RopeTable& along_y = table.y;
   const int64_t n_pairs = along_x.n_pairs;
   const int64_t half = d_head / 2;
   FACET_CHECK(d_head % 4 == 0 && 2 * n_pairs <= half && along_y.n_pairs == n_pairs);
   FACET_CHECK(static_cast<int64_t>(along_x.cosine.size()) >= n_rows * n_pairs);
   FACET_CHECK(static_cast<int64_t>(along_y.cosine.size()) >= n_rows * n_pairs);
-  const auto turn = [&](const RopeTable& table, int64_t row, float* values) {
-    context.kernels->rows->rope(table.cosine.data() + row * n_pairs,
-                                table.sine.data() + row * n_pairs, n_pairs, half, values);
+  const auto turn = [&](const RopeTable& along, int64_t row, float* values) {
+    context.kernels->rows->rope(along.cosine.data() + row * n_pairs,
+                                along.sine.data() + row * n_pairs, n_pairs, half, values);
   };
   context.pool->RunRanges(n_rows, RowsPerGrain(n_heads * d_head), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {

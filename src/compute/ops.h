@@ -92,9 +92,15 @@ RopeTable MakeRopeTable(const ComputeContext& context, const std::vector<float>&
 void Rope(const ComputeContext& context, const RopeTable& table, int64_t n_rows, int64_t n_heads,
           int64_t d_head, float* x);
 
+/// Angles of rows that stand in a plane.
+struct RopeTable2d {
+  RopeTable x;
+  RopeTable y;
+};
+
 /// The same in two dimensions (reference.md 3.4): the first half of each head turns by the angles
-/// of `along_x`, the second by those of `along_y`; pairs lie within a half.
-void Rope2d(const ComputeContext& context, const RopeTable& along_x, const RopeTable& along_y,
-            int64_t n_rows, int64_t n_heads, int64_t d_head, float* x);
+/// of `table.x`, the second by those of `table.y`; pairs lie within a half.
+void Rope2d(const ComputeContext& context, const RopeTable2d& table, int64_t n_rows,
+            int64_t n_heads, int64_t d_head, float* x);
 
 }  // namespace facet

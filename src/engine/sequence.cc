@@ -36,7 +36,8 @@ Sequence::Sequence(Request request, const SequenceLimits& limits, BlockPool* sli
       is_thinking_(request_.thought.starts_open) {
   for (const PlacedMedia& placed : request_.media) {
     for (int offset = 0; offset < placed.item->n_tokens; ++offset) {
-      units_[static_cast<size_t>(placed.begin + offset)] = UnitOf(*placed.item, offset);
+      const auto pos = static_cast<size_t>(placed.begin) + static_cast<size_t>(offset);
+      units_[pos] = UnitOf(*placed.item, offset);
     }
     if (placed.item->kind != MediaKind::kAudio) {
       spans_.push_back({placed.begin, placed.end()});

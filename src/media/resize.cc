@@ -49,8 +49,10 @@ Weights MakeWeights(int n_inputs, int n_outputs) {
   std::vector<double> exact(static_cast<size_t>(weights.max_taps));
   for (int i = 0; i < n_outputs; ++i) {
     const double center = (i + 0.5) * scale;
-    const int first = std::max(static_cast<int>(center - support + 0.5), 0);
-    const int n_taps = std::min(static_cast<int>(center + support + 0.5), n_inputs) - first;
+    const double begin = center - support + 0.5;  // cut to whole numbers, as Pillow does
+    const double end = center + support + 0.5;
+    const int first = std::max(static_cast<int>(begin), 0);
+    const int n_taps = std::min(static_cast<int>(end), n_inputs) - first;
     double sum = 0;
     for (int tap = 0; tap < n_taps; ++tap) {
       const double weight = Cubic((tap + first - center + 0.5) * inverse);
@@ -110,7 +112,7 @@ Image ResizeColumns(const Image& image, int height) {
     std::fill(sums.begin(), sums.end(), kHalf);
     const int32_t* const values = weights.values.data() + y * static_cast<size_t>(weights.max_taps);
     for (int tap = 0; tap < weights.n_taps[y]; ++tap) {
-      const auto from_row = static_cast<size_t>(weights.first[y] + tap);
+      const auto from_row = static_cast<size_t>(weights.first[y]) + static_cast<size_t>(tap);
       const uint8_t* const from = image.rgb.data() + from_row * row_values;
       const int32_t weight = values[tap];
       for (size_t i = 0; i < row_values; ++i) {

@@ -149,8 +149,8 @@ void VisionTower::Begin(std::span<const MediaItem* const> pictures) {
   for (int64_t b = 0; b < first_blocks_.back(); ++b) {
     blocks_.push_back(kv + static_cast<size_t>(b) * block_bytes);
   }
-  rope_x_ = MakeRopeTable(context_, weights_.inverse_frequency, positions_.x);
-  rope_y_ = MakeRopeTable(context_, weights_.inverse_frequency, positions_.y);
+  rope_.x = MakeRopeTable(context_, weights_.inverse_frequency, positions_.x);
+  rope_.y = MakeRopeTable(context_, weights_.inverse_frequency, positions_.y);
 }
 
 /// x = input_proj(2 · (pixel − 0.5)) + T[0][x] + T[1][y]
@@ -212,8 +212,8 @@ void VisionTower::Attend(int l) {
   RmsNorm(context_, k, {w.k_norm.data(), kEncoderNormEps}, n_vectors(), d_head, k);
   RmsNorm(context_, v, {nullptr, kEncoderNormEps}, n_vectors(), d_head, v);
   EmitTap("q_norm", l, q, width);
-  Rope2d(context_, rope_x_, rope_y_, n_rows(), config_.n_heads, d_head, q);
-  Rope2d(context_, rope_x_, rope_y_, n_rows(), config_.n_heads, d_head, k);
+  Rope2d(context_, rope_, n_rows(), config_.n_heads, d_head, q);
+  Rope2d(context_, rope_, n_rows(), config_.n_heads, d_head, k);
   StoreKeysAndValues(PadHeads(k, &padded_k_), PadHeads(v, &padded_v_));
 
   const int64_t padded_width = int64_t{config_.n_heads} * kv_layout_.shape.d_head;

@@ -108,8 +108,7 @@ class VisionTower {
   std::vector<int64_t> first_rows_;  // of each picture, and their number
   std::vector<std::byte*> blocks_;   // keys and values, pictures one after the other
   std::vector<int64_t> first_blocks_;
-  RopeTable rope_x_;
-  RopeTable rope_y_;
+  RopeTable2d rope_;
   int64_t n_tokens_ = 0;
   AlignedVector<std::byte> kv_;
   AlignedVector<float> patches_;  // [n_rows, 768]

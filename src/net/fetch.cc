@@ -15,7 +15,6 @@
 
 #include "base/utf8.h"
 #include "net/model_name.h"
-#include "net/public_address.h"
 
 namespace facet {
 namespace {
@@ -52,6 +51,7 @@ bool IsSuccess(int status) { return status >= 200 && status < 300; }
 /// One request and its answer, without what redirects lead to.
 class Hop {
  public:
+  /// `head` holds what former answers said that still counts.
   Hop(const FetchSink& sink, FetchHead head) : sink_(sink), head_(std::move(head)) {}
 
   /// `token` empty: none is sent.
@@ -79,7 +79,8 @@ class Hop {
   std::string redirect_;
   std::optional<Error> refusal_;
   bool is_head_done_ = false;
-  bool was_kept_off_ = false;  // an address was not public
+  AddressFilter allows_ = nullptr;
+  bool was_kept_off_ = false;  // an address was not allowed
   uint64_t n_dropped_ = 0;
 };
 
@@ -105,7 +106,8 @@ Status Hop::Configure(const FetchRequest& request, const std::string& url,
             Set(easy_, CURLOPT_HEADERDATA, static_cast<void*>(this)) &&
             Set(easy_, CURLOPT_WRITEFUNCTION, &Hop::OnBody) &&
             Set(easy_, CURLOPT_WRITEDATA, static_cast<void*>(this));
-  if (request.only_public) {
+  if (request.allows != nullptr) {
+    allows_ = request.allows;
     ok = ok && Set(easy_, CURLOPT_PROXY, "") &&
          Set(easy_, CURLOPT_OPENSOCKETFUNCTION, &Hop::OnConnect) &&
          Set(easy_, CURLOPT_OPENSOCKETDATA, static_cast<void*>(this));
@@ -164,8 +166,9 @@ size_t Hop::OnBody(char* data, size_t size, size_t count, void* self) {
 }
 
 curl_socket_t Hop::OnConnect(void* self, curlsocktype, curl_sockaddr* address) {
-  if (!IsPublicAddress(address->addr)) {
-    static_cast<Hop*>(self)->was_kept_off_ = true;
+  Hop& hop = *static_cast<Hop*>(self);
+  if (!hop.allows_(address->addr)) {
+    hop.was_kept_off_ = true;
     return CURL_SOCKET_BAD;
   }
   return ::socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
@@ -321,14 +324,15 @@ FetchResult Fetch(const FetchRequest& request, const FetchSink& sink) {
       return result;
     }
     url = hop.redirect();
-    head = std::move(result.head);
+    head = {.linked_etag = std::move(result.head.linked_etag),
+            .linked_size = std::move(result.head.linked_size)};
     target = CheckRedirect(url, request.url, target->scheme);
     if (!target.ok()) {
       return {.error = target.error()};
     }
   }
-  return {.error =
-              Refuse(request.url, fmt::format("more than {} redirects", request.max_redirects))};
+  return {.error = Refuse(request.url, fmt::format("more than {} redirects", request.max_redirects),
+                          "the URL that they lead to")};
 }
 
 }  // namespace facet

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "net/public_address.h"
 
 namespace facet {
 
@@ -25,9 +26,9 @@ struct FetchRequest {
       {};  ///< with an offset: the validator (ETag or date) of what is there already
   int max_redirects = 10;
   int timeout_s = 0;  ///< of each request, to its end; 0: none
-  /// Only addresses of the public network are connected to (public_address.h), and no proxy of the
-  /// environment is used, which could go anywhere: for URLs of strangers.
-  bool only_public = false;
+  /// For URLs of strangers: only addresses that this takes are connected to (IsPublicAddress), and
+  /// no proxy of the environment is used, which could go anywhere. None: all are.
+  AddressFilter allows = nullptr;
 };
 
 /// What an answer says before its body. Texts are as they came, empty when absent, at most 4096

@@ -12,7 +12,7 @@
 namespace facet {
 
 Result<std::string> FetchMedia(const std::string& url, const std::string& where,
-                               const MediaFetchLimits& limits) {
+                               const MediaFetchLimits& limits, AddressFilter allows) {
   const auto too_large = [&](uint64_t n_bytes) {
     return Refuse(where, fmt::format("{} bytes or more", n_bytes),
                   fmt::format("at most {}", limits.max_bytes));
@@ -37,7 +37,7 @@ Result<std::string> FetchMedia(const std::string& url, const std::string& where,
   const FetchResult result = Fetch({.url = url.substr(0, url.find('#')),
                                     .max_redirects = limits.max_redirects,
                                     .timeout_s = limits.timeout_s,
-                                    .only_public = !limits.allows_private},
+                                    .allows = allows},
                                    sink);
   if (result.kind != FetchResult::Kind::kDone) {
     return Refuse(where, result.error.found, result.error.wanted);

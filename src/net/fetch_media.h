@@ -7,19 +7,21 @@
 #include <string>
 
 #include "base/status.h"
+#include "net/public_address.h"
 
 namespace facet {
 
 struct MediaFetchLimits {
-  size_t max_bytes = size_t{64} << 20;
+  size_t max_bytes = 0;
   int timeout_s = 20;  ///< of each request
   int max_redirects = 3;
-  bool allows_private = false;  ///< also addresses that are not public, for tests
 };
 
 /// http and https only; no credentials, cookies or proxies. `where` is what errors call the URL,
-/// which may hold a secret and is not shown. Blocks; safe from any thread.
+/// which may hold a secret and is not shown. `allows` is another than IsPublicAddress in tests
+/// only. Blocks; safe from any thread.
 Result<std::string> FetchMedia(const std::string& url, const std::string& where,
-                               const MediaFetchLimits& limits);
+                               const MediaFetchLimits& limits,
+                               AddressFilter allows = IsPublicAddress);
 
 }  // namespace facet

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "net/fetch_media.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 
 #include "support/http_server.h"
 
@@ -12,10 +14,17 @@ using testing::HttpReply;
 using testing::HttpRequest;
 using testing::HttpServer;
 
-constexpr MediaFetchLimits kAtHome = {.max_bytes = 10, .allows_private = true};
+/// The address of the test's server, 127.0.0.1, counts as public.
+bool IsAtHome(const sockaddr& address) {
+  return address.sa_family == AF_INET &&
+         reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr == htonl(INADDR_LOOPBACK);
+}
 
-std::string Fetched(const std::string& url, const MediaFetchLimits& limits = kAtHome) {
-  const auto bytes = FetchMedia(url, "url", limits);
+constexpr std::string_view kError =
+    "error: url: an address that is not of the public network, wanted one that is";
+
+std::string Fetched(const std::string& url, AddressFilter allows = IsAtHome) {
+  const auto bytes = FetchMedia(url, "url", {.max_bytes = 10}, allows);
   return bytes.ok() ? *bytes : "error: " + bytes.error().Message();
 }
 
@@ -45,7 +54,8 @@ TEST(FetchMedia, HasLimits) {
   EXPECT_EQ(Fetched(server.url() + "/chunked"), "error: url: 11 bytes or more, wanted at most 10");
   EXPECT_EQ(Fetched(server.url() + "/none"),
             "error: url: the URL's server answered 404, wanted 200");
-  EXPECT_EQ(Fetched(server.url() + "/again"), "error: url: more than 3 redirects");
+  EXPECT_EQ(Fetched(server.url() + "/again"),
+            "error: url: more than 3 redirects, wanted the URL that they lead to");
   EXPECT_EQ(Fetched("file:///etc/passwd"),
             "error: url: another scheme, wanted http:// or https://");
   EXPECT_EQ(Fetched("http://user:secret@localhost/").find("secret"), std::string::npos);
@@ -53,15 +63,22 @@ TEST(FetchMedia, HasLimits) {
 
 TEST(FetchMedia, LooksOnlyAtThePublicNetwork) {
   const HttpServer server([](const HttpRequest&) { return HttpReply{.body = "secret"}; });
-  constexpr std::string_view kError =
-      "error: url: an address that is not of the public network, wanted one that is";
   const std::string port = server.url().substr(server.url().rfind(':'));
   for (const char* host : {"127.0.0.1", "localhost", "2130706433", "0x7f.1", "0.0.0.0", "[::1]",
                            "[::ffff:127.0.0.1]", "169.254.169.254", "10.0.0.1"}) {
-    EXPECT_EQ(Fetched(std::string("http://") + host + port + "/", {.max_bytes = 10}), kError)
-        << host;
+    EXPECT_EQ(Fetched(std::string("http://") + host + port + "/", IsPublicAddress), kError) << host;
   }
   EXPECT_TRUE(server.requests().empty());
+}
+
+TEST(FetchMedia, RedirectsStayInThePublicNetwork) {
+  std::string target;
+  const HttpServer server([&target](const HttpRequest&) {
+    return HttpReply{.status = 302, .headers = {{"Location", target}}};
+  });
+  target = "http://127.0.0.2" + server.url().substr(server.url().rfind(':')) + "/";
+  EXPECT_EQ(Fetched(server.url() + "/"), kError);
+  EXPECT_EQ(server.requests().size(), 1U);
 }
 
 }  // namespace

@@ -153,7 +153,8 @@ TEST(Fetch, EndsRedirectsWithoutEnd) {
   const HttpServer server([](const HttpRequest&) { return RedirectTo("/again"); });
   const Taken taken = Get({.url = server.url() + "/a"});
   EXPECT_EQ(taken.result.kind, Kind::kRefused);
-  EXPECT_EQ(taken.result.error.Message(), server.url() + "/a: more than 10 redirects");
+  EXPECT_EQ(taken.result.error.Message(),
+            server.url() + "/a: more than 10 redirects, wanted the URL that they lead to");
   EXPECT_EQ(server.requests().size(), 11u);
   EXPECT_EQ(taken.n_heads, 0);
 }

@@ -7,6 +7,9 @@ struct sockaddr;
 
 namespace facet {
 
+/// Whether an address may be connected to.
+using AddressFilter = bool (*)(const sockaddr& address);
+
 /// False for loopback, private, link-local, shared (RFC 6598), unique local, multicast, reserved
 /// and documentation addresses, for those of cloud hosts' own services, for IPv6 addresses that
 /// lead to any of them by IPv4 inside, and for families other than IPv4 and IPv6.
