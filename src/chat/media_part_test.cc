@@ -130,7 +130,8 @@ TEST(ReadMediaPart, ReadsFramesOneByOne) {
   EXPECT_EQ(ReadMediaPart(timed, "p")->seconds, (std::vector<double>{0, 61.5}));
   ExpectErrors({
       {R"({"type":"video","frames":[],"fps":1})", "p.frames: 0 items, wanted 1 to 1024"},
-      {R"({"type":"video","frames":["a",""],"fps":1})", "p.frames[1]: \"\", wanted a URL, or an object with path"},
+      {R"({"type":"video","frames":["a",""],"fps":1})",
+       "p.frames[1]: \"\", wanted a URL, or an object with path"},
       {R"({"type":"video","frames":["a"]})",
        "p.fps: nothing, wanted fps, or seconds for each frame"},
       {R"({"type":"video","frames":["a"],"seconds":3})", "p.seconds: an integer, wanted an array"},

@@ -13,10 +13,10 @@ namespace facet {
 
 /// One position of one sequence.
 struct Row {
-  int32_t sequence = 0;   ///< index into Batch::sequences
-  int32_t pos = 0;        ///< absolute position in the sequence
-  int32_t token = 0;      ///< token id; of a soft row, what the text has there (placeholder)
-  int32_t soft_row = -1;  ///< row of Batch::soft that replaces the scaled embedding, or -1
+  int32_t sequence = 0;     ///< index into Batch::sequences
+  int32_t pos = 0;          ///< absolute position in the sequence
+  int32_t token = 0;        ///< token id; of a soft row, what the text has there (placeholder)
+  int32_t soft_row = -1;    ///< row of Batch::soft that replaces the scaled embedding, or -1
   int32_t span_begin = -1;  ///< first position of the row's image or video frame, or -1
   int32_t span_end = -1;    ///< one past the last position of it, or -1
   bool wants_logits = false;
