@@ -72,7 +72,7 @@ Result<std::vector<std::string>> SplitPaths(std::string_view line, const std::st
     }
     const bool is_quoted = line[0] == '\'' || line[0] == '"' || line[0] == '\\';
     FACET_ASSIGN(std::string path, TakePath(&line));
-    paths.push_back(is_quoted ? std::move(path) : FromHome(std::move(path), home));
+    paths.push_back(is_quoted ? std::move(path) : FromHome(path, home));
   }
 }
 

@@ -158,7 +158,7 @@ Result<std::vector<uint8_t>> UnpackRuns(const ImageFile& file, const BmpHeader& 
       return indices;
     } else {
       const int n_bytes = value == 2 ? 2 : (is_nibbles ? (value + 1) / 2 : value);
-      const auto n_padded = static_cast<size_t>(n_bytes + n_bytes % 2);
+      const auto n_padded = static_cast<size_t>(n_bytes) + static_cast<size_t>(n_bytes % 2);
       if (data.size() < n_padded) {
         break;
       }
