@@ -419,6 +419,38 @@ def check_function_length(tree):
                 tree.fault(path, first, "function length", f"{n_lines} lines, at most {MAX_FUNCTION_LINES}")
 
 
+# --- rules: names ---------------------------------------------------------------------------------------------------
+
+NAMESPACE = re.compile(r"namespace(?: ([\w:]+))? \{$")
+TYPE = re.compile(r"(?:struct|class|union|enum|enum class) (?:\[\[\w+\]\] )?(\w+)(?: final)?(?: : .*)? ?\{")
+
+
+def types_of(lines):
+    """(line, qualified name) of each type at namespace level; those of a nameless namespace are a file's own."""
+    namespaces = []
+    for number, line in enumerate(lines, 1):
+        opened = NAMESPACE.match(line)
+        named = TYPE.match(line)
+        if opened:
+            namespaces.append(opened.group(1))
+        elif line.startswith("}  // namespace") and namespaces:
+            namespaces.pop()
+        elif named and None not in namespaces:
+            yield number, "::".join([*namespaces, named.group(1)])
+
+
+def check_one_definition(tree):
+    """Two types of one name in one program are undefined behaviour that no linker tells."""
+    first = {}
+    for path in tree.sources(".h", ".cc"):
+        if not path.startswith("src/"):
+            continue
+        for number, name in types_of(tree.lines(path)):
+            if name in first:
+                tree.fault(path, number, "one definition", f"{name} is defined in {first[name]} too")
+            first.setdefault(name, path)
+
+
 # --- rules: what is never written -----------------------------------------------------------------------------------
 
 def check_calls(tree):
@@ -512,8 +544,8 @@ def is_built(tree, known, path):
     return "facet_library(" in text and name not in excluded.split()
 
 
-RULES = [check_includes, check_third_party, check_file_length, check_function_length, check_calls, check_todo,
-         check_license_line, check_words, check_tests, check_built]
+RULES = [check_includes, check_third_party, check_file_length, check_function_length, check_one_definition, check_calls,
+         check_todo, check_license_line, check_words, check_tests, check_built]
 
 
 def own_root():

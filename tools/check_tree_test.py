@@ -146,6 +146,15 @@ class CheckTreeTest(unittest.TestCase):
                      "constexpr std::array<int, F(3)> kA = {"):
             self.assert_clean(self.unit("src/base/b.cc", head + "\n" * 200 + "};\n"))
 
+    def test_one_definition(self):
+        piece = "namespace facet {\nstruct Piece {\n  int a;\n};\n}  // namespace facet\n"
+        own = "namespace facet {\nnamespace {\nstruct Piece {\n};\n}  // namespace\n}  // namespace facet\n"
+        other = "namespace facet::testing {\nclass Piece final : public Part {\n};\n}  // namespace facet::testing\n"
+        self.assert_clean({**self.unit("src/base/b.cc", piece), **self.unit("src/kv/c.cc", own)})
+        self.assert_clean({**self.unit("src/base/b.cc", piece), **self.unit("src/kv/c.cc", other)})
+        self.assert_faults({**self.unit("src/base/b.cc", piece), **self.unit("src/kv/c.cc", own + piece)},
+                           "src/kv/c.cc:9: one definition: facet::Piece is defined in src/base/b.cc too")
+
     def test_getenv(self):
         self.assert_faults(self.unit("src/base/b.cc", 'int x;\nauto* home = std::getenv("HOME");\n'),
                            "src/base/b.cc:3: getenv: the environment is read in src/app and in tests only")

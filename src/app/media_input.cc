@@ -175,9 +175,9 @@ std::string_view PlaceholderOf(MediaPartKind kind) {
 
 std::string_view NameOf(MediaPartKind kind) { return PlaceholderOf(kind).substr(2, 5); }
 
-Result<std::vector<TextPiece>> ArrangeMedia(const std::string& text,
-                                            std::span<const MediaFile> files) {
-  std::vector<TextPiece> pieces;
+Result<std::vector<MessagePiece>> ArrangeMedia(const std::string& text,
+                                               std::span<const MediaFile> files) {
+  std::vector<MessagePiece> pieces;
   const bool is_placed = !files.empty() && FindPlaceholder(text, 0).begin != std::string::npos;
   if (!is_placed) {
     for (const MediaFile& file : files) {
@@ -220,9 +220,9 @@ Result<Json> MessageContent(const std::string& text, std::span<const MediaFile> 
   if (files.empty()) {
     return Json(text);
   }
-  FACET_ASSIGN(const std::vector<TextPiece> pieces, ArrangeMedia(text, files));
+  FACET_ASSIGN(const std::vector<MessagePiece> pieces, ArrangeMedia(text, files));
   Json parts = Json(Json::Array());
-  for (const TextPiece& piece : pieces) {
+  for (const MessagePiece& piece : pieces) {
     if (piece.file == nullptr) {
       parts.Append(Json::MakeObject({{"type", "text"}, {"text", piece.text}}));
       continue;

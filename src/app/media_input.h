@@ -26,7 +26,7 @@ MediaSettings MediaSettingsFrom(const Options& options, const MediaTraits& trait
                                 const std::string& folder);
 
 /// A stretch of text, or a file.
-struct TextPiece {
+struct MessagePiece {
   std::string text = {};
   const MediaFile* file = nullptr;  ///< null: text
 };
@@ -34,8 +34,8 @@ struct TextPiece {
 /// Files and text in the order in which they stand in a message: files first, then the text, or
 /// where the text has placeholders (<|image|>, <|audio|>, <|video|>), the files in their places.
 /// Refused where there are placeholders, but not one for each file. Without files all is text.
-Result<std::vector<TextPiece>> ArrangeMedia(const std::string& text,
-                                            std::span<const MediaFile> files);
+Result<std::vector<MessagePiece>> ArrangeMedia(const std::string& text,
+                                               std::span<const MediaFile> files);
 std::string_view PlaceholderOf(MediaPartKind kind);
 std::string_view NameOf(MediaPartKind kind);  ///< "image", "audio", "video"
 

@@ -127,10 +127,10 @@ Result<PromptInput> PromptMaker::FromConversation(const ChatRequest& request,
 
 Result<PromptInput> PromptMaker::FromText(const std::string& text, std::span<const MediaFile> files,
                                           const Options& options) const {
-  FACET_ASSIGN(const std::vector<TextPiece> pieces, ArrangeMedia(text, files));
+  FACET_ASSIGN(const std::vector<MessagePiece> pieces, ArrangeMedia(text, files));
   std::string whole;
   Json parts = Json(Json::Array());
-  for (const TextPiece& piece : pieces) {
+  for (const MessagePiece& piece : pieces) {
     if (piece.file == nullptr) {
       whole += piece.text;
       continue;
