@@ -49,6 +49,10 @@ class HistoryRunner final : public Runner {
   Result<std::vector<float>> Encode(std::span<const MediaItem* const> /*items*/) override {
     return Refuse("media", "not for this runner");
   }
+  [[nodiscard]] std::span<const float> hidden() const override { return {}; }
+  Result<std::vector<int32_t>> Draft(std::span<const DraftTask> /*tasks*/) override {
+    return Refuse("drafts", "not for this runner");
+  }
   std::span<std::byte> block(KvGroup group, BlockId id) override {
     auto& slots = group == KvGroup::kFull ? full_ : sliding_;
     return std::as_writable_bytes(

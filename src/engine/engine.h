@@ -30,6 +30,9 @@ struct StepReport {
   int n_encoded = 0;    ///< pictures, frames and clips
   double encode_s = 0;  ///< in Runner::Encode
   double run_s = 0;     ///< in Runner::Run
+  int n_drafted = 0;    ///< rows of drafts
+  int n_accepted = 0;   ///< of these, drawn indeed
+  double draft_s = 0;   ///< in Runner::Draft
 };
 
 struct EngineOptions {
@@ -41,6 +44,8 @@ struct EngineOptions {
   /// for ever.
   double max_queue_s = 0;
   bool reuses_prefixes = false;  ///< keep keys and values of what was computed (kv/prefix_tree.h)
+  SpecMode spec = SpecMode::kOff;
+  int max_drafts = 8;  ///< of one sequence in one step; at most kMaxDrafts
   int64_t media_cache_bytes = int64_t{256} << 20;  ///< of soft tokens that are kept
   /// Bytes a token adds to the text; for stop texts. Called on the engine thread; must outlive the
   /// engine.

@@ -12,6 +12,19 @@
 
 namespace facet::testing {
 
+namespace {
+
+/// Small enough for a float to hold it exactly.
+float HiddenOf(std::span<const int32_t> history) {
+  uint64_t hash = history.size();
+  for (const int32_t token : history) {
+    hash = RandomBits(hash, static_cast<uint32_t>(token));
+  }
+  return static_cast<float>(hash >> 44U);
+}
+
+}  // namespace
+
 FakeRunner::FakeRunner(const RunnerInfo& info, Script script)
     : info_(info), script_(std::move(script)) {
   const auto resize = [](Pool& pool, int n_blocks) {
@@ -137,6 +150,7 @@ Result<std::span<const float>> FakeRunner::Run(const Batch& batch) {
   std::vector<bool> is_begun(batch.sequences.size());
   const auto n_vocab = static_cast<size_t>(info_.n_vocab);
   logits_.clear();
+  hidden_.clear();
   for (const Row& row : batch.rows) {
     const auto sequence = static_cast<size_t>(row.sequence);
     if (!is_begun.at(sequence)) {
@@ -150,11 +164,29 @@ Result<std::span<const float>> FakeRunner::Run(const Batch& batch) {
     }
     histories[sequence].push_back(token);
     if (row.wants_logits) {
+      hidden_.push_back(HiddenOf(histories[sequence]));
       logits_.resize(logits_.size() + n_vocab);
       script_(histories[sequence], std::span(logits_).last(n_vocab));
     }
   }
   return std::span<const float>(logits_);
+}
+
+/// The blocks' history must be the one that the hidden row was made of.
+Result<std::vector<int32_t>> FakeRunner::Draft(std::span<const DraftTask> tasks) {
+  std::vector<int32_t> drafts;
+  Batch batch;
+  for (const DraftTask& task : tasks) {
+    batch.sequences = {task.blocks};
+    std::vector<int32_t> history = History(batch, {.pos = task.pos});
+    if (task.hidden.size() != 1 || task.hidden[0] != HiddenOf(history)) {
+      Fault(fmt::format("drafts at position {} from another row's hidden state", task.pos));
+    }
+    history.push_back(task.token);
+    const std::vector<int32_t> guessed = propose(history, task.n_drafts);
+    drafts.insert(drafts.end(), guessed.begin(), guessed.end());
+  }
+  return drafts;
 }
 
 int32_t SoftTokenOf(const MediaItem& item, int offset) {

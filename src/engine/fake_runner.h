@@ -29,6 +29,10 @@ class FakeRunner : public Runner {
   Result<std::span<const float>> Run(const Batch& batch) override;
   /// One number a soft token (RunnerInfo::n_embd is 1), which tells item and place.
   Result<std::vector<float>> Encode(std::span<const MediaItem* const> items) override;
+  /// One number a row (RunnerInfo::n_embd is 1): a hash of its history.
+  [[nodiscard]] std::span<const float> hidden() const override { return hidden_; }
+  /// What `propose` says after the history that the blocks hold.
+  Result<std::vector<int32_t>> Draft(std::span<const DraftTask> tasks) override;
   std::span<std::byte> block(KvGroup group, BlockId id) override;
 
   /// Hashes of what was encoded, call by call.
@@ -36,6 +40,9 @@ class FakeRunner : public Runner {
 
   /// Called before each batch; an Error makes Run return it.
   std::function<Status(const Batch& batch)> before_run;
+
+  /// Guesses `n` tokens after `history` (its last is the task's token); RunnerInfo::drafts is set.
+  std::function<std::vector<int32_t>(std::span<const int32_t> history, int n)> propose;
 
   /// Called before items are encoded; an Error makes Encode return it.
   std::function<Status(std::span<const MediaItem* const> items)> before_encode;
@@ -66,6 +73,7 @@ class FakeRunner : public Runner {
   Pool full_;
   int64_t n_batches_ = 0;
   std::vector<float> logits_;
+  std::vector<float> hidden_;
   std::vector<std::vector<std::string>> encoded_;
   std::vector<std::string> faults_;
 };

@@ -35,6 +35,11 @@ struct ThoughtLimit {
   int max_tokens = -1;  ///< of all thoughts of the reply, `open` and `close` not counted; -1: any
 };
 
+/// Which proposers may guess tokens ahead (engine/draft_governor.h). The reply is the same with
+/// each.
+enum class SpecMode { kOff = 0, kNgram = 1, kMtp = 2, kAuto = 3 };
+inline constexpr int kMaxDrafts = 16;  ///< of one sequence in one step
+
 /// One generation. Checked by Engine before it is queued.
 struct Request {
   uint64_t id = 0;                 ///< chosen by the caller, unique among running requests
@@ -50,8 +55,9 @@ struct Request {
   /// Log probabilities of the model itself (before penalties, temperature and filters) come with
   /// each token, and of so many of the likeliest tokens; -1: none.
   int n_top_logprobs = -1;
-  bool reuses_prefix = true;  ///< may use, and leave, keys and values in the prefix tree
-  std::string cache_salt;     ///< only requests of the same salt share a prefix
+  bool reuses_prefix = true;        ///< may use, and leave, keys and values in the prefix tree
+  SpecMode spec = SpecMode::kAuto;  ///< of what EngineOptions::spec allows
+  std::string cache_salt;           ///< only requests of the same salt share a prefix
 };
 
 inline constexpr int kMaxTopLogprobs = 20;
@@ -82,6 +88,9 @@ struct RequestStats {
   bool thought_was_cut = false;  ///< the budget of the thoughts was spent
   int n_preempted = 0;           ///< times that it lost its blocks and was resumed
   int n_generated = 0;           ///< tokens drawn, the end token included
+  int n_draft_rounds = 0;        ///< steps that verified drafts
+  int n_drafted = 0;             ///< tokens that were guessed and verified
+  int n_accepted = 0;            ///< of these, the tokens that were drawn indeed
   double queue_s = 0;            ///< from submission to the first step
   double prefill_s = 0;          ///< from then to the first token
   double encode_s = 0;           ///< of prefill_s, in the encoders of its media

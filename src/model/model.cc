@@ -27,6 +27,10 @@ class OwningRunner final : public Runner {
   Result<std::vector<float>> Encode(std::span<const MediaItem* const> items) override {
     return media_ == nullptr ? model_->Encode(items) : media_->Encode(items);
   }
+  [[nodiscard]] std::span<const float> hidden() const override { return model_->hidden(); }
+  Result<std::vector<int32_t>> Draft(std::span<const DraftTask> tasks) override {
+    return model_->Draft(tasks);
+  }
   std::span<std::byte> block(KvGroup group, BlockId id) override {
     return model_->block(group, id);
   }

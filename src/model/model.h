@@ -14,6 +14,7 @@
 #include "compute/cpu.h"
 #include "kv/plan.h"
 #include "model/checkpoint.h"
+#include "model/drafter_checkpoint.h"
 #include "model/media_checkpoint.h"
 #include "model/runner.h"
 
@@ -34,6 +35,8 @@ struct RunnerOptions {
   /// Encoders of pictures and sound, which fit the model (CheckFits) and outlive the runner; null:
   /// none.
   const MediaCheckpoint* media = nullptr;
+  /// A drafter that fits the model (CheckFits) and outlives the runner; null: none.
+  const DrafterCheckpoint* drafter = nullptr;
   /// Told of every matrix product (facet imatrix); must outlive the runner. Null: none.
   const MatMulObserver* observer = nullptr;
 };

@@ -86,6 +86,15 @@ Result<std::vector<float>> TextModel::Encode(std::span<const MediaItem* const> /
   return Refuse("media", "a model without encoders", "text alone");
 }
 
+/// Logits leaves them where it normed them.
+std::span<const float> TextModel::hidden() const {
+  return std::span<const float>(h_).first(static_cast<size_t>(n_rows() * config_.n_embd));
+}
+
+Result<std::vector<int32_t>> TextModel::Draft(std::span<const DraftTask> /*tasks*/) {
+  return Refuse("drafts", "a model without a drafter", "one");
+}
+
 std::span<std::byte> TextModel::block(KvGroup group, BlockId id) {
   const LayerKind kind = group == KvGroup::kFull ? LayerKind::kFull : LayerKind::kSliding;
   return {kv_.block(kind, id), kv_.block_bytes(kind)};

@@ -41,6 +41,9 @@ class TextModel final : public Runner {
   Result<std::span<const float>> Run(const Batch& batch) override;
   /// Refuses: the encoders stand beside it (model.cc).
   Result<std::vector<float>> Encode(std::span<const MediaItem* const> items) override;
+  [[nodiscard]] std::span<const float> hidden() const override;
+  /// Refuses: the drafter stands beside it (model.cc).
+  Result<std::vector<int32_t>> Draft(std::span<const DraftTask> tasks) override;
   std::span<std::byte> block(KvGroup group, BlockId id) override;
 
   void SetTap(Tap tap) { tap_ = std::move(tap); }

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A drafter on disk (Gemma 4's "assistant", reference.md 8): a GGUF file in any of the spellings of
+// reference.md 9.2, or a Hugging Face directory. All become one thing with GGUF's tensor names, as
+// llama.cpp spells them. Which model it belongs to is checked beside that model.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "format/gguf.h"
+#include "model/checkpoint.h"
+#include "model/config.h"
+
+namespace facet {
+
+struct DrafterConfig {
+  /// Its own layers. None writes keys and values; kv_layer, n_kv_heads and v_is_k are the target's
+  /// business and not set, and so are the window and the rotation.
+  Config body;
+  int n_embd_target = 0;    ///< width of the model that it drafts for
+  int n_centroids = 0;      ///< clusters of the vocabulary; 0: the head is dense
+  int n_top_centroids = 0;  ///< clusters whose tokens are scored
+};
+
+class DrafterCheckpoint {
+ public:
+  /// PATH is a .gguf file or a directory whose config.json names an assistant.
+  static Result<DrafterCheckpoint> Open(const std::string& path);
+  /// The bytes must outlive the checkpoint.
+  static Result<DrafterCheckpoint> FromGgufBytes(std::span<const std::byte> bytes,
+                                                 const std::string& name);
+  DrafterCheckpoint(DrafterCheckpoint&&) noexcept;
+  DrafterCheckpoint& operator=(DrafterCheckpoint&&) noexcept;
+  ~DrafterCheckpoint();
+
+  [[nodiscard]] const std::string& path() const;
+  [[nodiscard]] const DrafterConfig& config() const;
+  [[nodiscard]] const std::vector<CheckpointTensor>& tensors() const;
+  [[nodiscard]] const CheckpointTensor* Find(std::string_view gguf_name) const;
+  [[nodiscard]] uint64_t n_bytes() const;  ///< of the tensors
+  /// Of a GGUF file; null for a directory.
+  [[nodiscard]] const gguf::Metadata* gguf_metadata() const;
+
+ private:
+  struct State;
+  explicit DrafterCheckpoint(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// Whether the drafter was made for the model: widths, vocabulary and head sizes are the target's.
+/// Refused with both numbers otherwise.
+Status CheckFits(const DrafterCheckpoint& drafter, const Checkpoint& target);
+
+/// The metadata that describes `config` in a GGUF file, as the loader of llama.cpp wants it, with
+/// the keys of the centroid head where there is one: what FromGgufBytes reads back as the same.
+void SetGgufDrafterConfig(const DrafterConfig& config, gguf::Metadata* metadata);
+
+}  // namespace facet
