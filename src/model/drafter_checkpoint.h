@@ -43,6 +43,8 @@ class DrafterCheckpoint {
   [[nodiscard]] const std::vector<CheckpointTensor>& tensors() const;
   [[nodiscard]] const CheckpointTensor* Find(std::string_view gguf_name) const;
   [[nodiscard]] uint64_t n_bytes() const;  ///< of the tensors
+  /// As Checkpoint::Release: `data`, part of a tensor, is not read again soon. It stays readable.
+  void Release(std::span<const std::byte> data) const;
   /// Of a GGUF file; null for a directory.
   [[nodiscard]] const gguf::Metadata* gguf_metadata() const;
 
