@@ -158,6 +158,7 @@ TESTED_ELSEWHERE = {
     "src/app/command_table.cc": "src/app/option_table_test.cc",
     "src/app/option_table_batch.cc": "src/app/option_table_test.cc",
     "src/app/option_table_bench.cc": "src/app/option_table_test.cc",
+    "src/app/option_table_draft.cc": "src/app/option_table_test.cc",
     "src/app/option_table_files.cc": "src/app/option_table_test.cc",
     "src/app/option_table_media.cc": "src/app/option_table_test.cc",
     "src/app/option_table_serve.cc": "src/app/option_table_test.cc",

@@ -318,9 +318,9 @@ std::vector<OptionSpec> OutputOptions() {
 std::span<const OptionSpec> OptionTable() {
   static const std::vector<OptionSpec> kTable = [] {
     std::vector<OptionSpec> all;
-    for (auto part :
-         {PromptOptions(), MediaOptions(), ServeOptions(), BatchOptions(), SamplingOptions(),
-          LengthOptions(), MeasureOptions(), BenchOptions(), FileOptions(), OutputOptions()}) {
+    for (auto part : {PromptOptions(), MediaOptions(), DraftOptions(), ServeOptions(),
+                      BatchOptions(), SamplingOptions(), LengthOptions(), MeasureOptions(),
+                      BenchOptions(), FileOptions(), OutputOptions()}) {
       all.insert(all.end(), part.begin(), part.end());
     }
     return all;

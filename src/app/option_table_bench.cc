@@ -74,6 +74,13 @@ std::vector<OptionSpec> MeasurementOptions() {
        .commands = {kBench},
        .target = &Options::repetitions,
        .check = {.min = 1, .max = 1000}},
+      {.name = "--drafting",
+       .help = "also measure what guessing tokens costs: steps of 1 to 16 rows that are verified, "
+               "and chains of drafts where there is a drafter; from these the share of drafts that "
+               "must be accepted to gain by it",
+       .group = kGroup,
+       .commands = {kBench},
+       .target = &Options::drafting},
       {.name = "--quick",
        .help = "seconds in place of a minute: -p 128 -n 8 -d 0 --parallel 1,4 -r 2, unless given",
        .group = kGroup,

@@ -19,6 +19,8 @@ std::vector<OptionSpec> BenchOptions();
 std::vector<OptionSpec> ServeOptions();
 /// Pictures, sound and video, of all commands that take them.
 std::vector<OptionSpec> MediaOptions();
+/// Tokens that are guessed ahead, of all commands that generate.
+std::vector<OptionSpec> DraftOptions();
 /// facet inspect, convert, quantize, synth and pull.
 std::vector<OptionSpec> FileOptions();
 

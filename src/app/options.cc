@@ -103,6 +103,12 @@ struct Reader {
     }
     return text;
   }
+  Result<SpecMode> Spec(const std::string& text) const {
+    FACET_RETURN_IF_ERROR(CheckChoice(text));
+    const auto mode = FindSpecMode(text);
+    FACET_CHECK(mode.has_value());  // the table's choices are the modes
+    return *mode;
+  }
   Result<std::pair<int32_t, float>> Bias(const std::string& text) const {
     const size_t equals = std::min(text.find('='), text.size());
     const auto id = ParseNumber<int32_t>(std::string_view(text).substr(0, equals));
@@ -168,6 +174,7 @@ struct Setter {
     }
     return {};
   }
+  Status operator()(SpecMode Options::*field) { return Set(field, reader.Spec(values.back())); }
   Status operator()(LogitBias Options::*field) {
     return SetAll(field, [this](const std::string& text) { return reader.Bias(text); });
   }
@@ -193,6 +200,9 @@ struct Shower {
   }
   std::string operator()(std::vector<MediaFile> Options::*field) const {
     return fmt::format("{} files", (options.*field).size());
+  }
+  std::string operator()(SpecMode Options::*field) const {
+    return std::string(NameOf(options.*field));
   }
   std::string operator()(LogitBias Options::*field) const {
     return fmt::format("{} tokens", (options.*field).size());

@@ -17,6 +17,7 @@
 
 #include "base/status.h"
 #include "chat/media_prompt.h"
+#include "engine/request.h"
 
 namespace facet {
 
@@ -73,6 +74,11 @@ struct Options {
   std::string media_helper;  ///< path; empty: looked for
   bool media_fetch = false;
   int media_cache = 256;  ///< MiB
+
+  std::string draft;  ///< path; empty: none, or the embedded model's own
+  SpecMode spec = SpecMode::kAuto;
+  int spec_max = 8;
+  bool drafting = false;
 
   std::optional<float> temperature;
   std::optional<int> top_k;
@@ -176,7 +182,7 @@ using OptionTarget =
     std::variant<bool Options::*, int Options::*, float Options::*, std::string Options::*,
                  std::optional<int> Options::*, std::optional<float> Options::*,
                  std::optional<uint64_t> Options::*, std::vector<std::string> Options::*,
-                 std::vector<MediaFile> Options::*, LogitBias Options::*>;
+                 std::vector<MediaFile> Options::*, LogitBias Options::*, SpecMode Options::*>;
 
 /// What a value must satisfy.
 struct OptionCheck {

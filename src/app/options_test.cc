@@ -77,6 +77,28 @@ TEST(ReadOptions, KeepsTheOrderOfMedia) {
   EXPECT_EQ(options->words, (std::vector<std::string>{"what", "is it", "-mm"}));
 }
 
+TEST(ReadOptions, ReadsDrafting) {
+  const auto otherwise = Read({"run"});
+  ASSERT_TRUE(otherwise.ok());
+  EXPECT_EQ(otherwise->draft, "");
+  EXPECT_EQ(otherwise->spec, SpecMode::kAuto);
+  EXPECT_EQ(otherwise->spec_max, 8);
+  for (const std::string name : {"--draft", "-md", "--model-draft", "--spec-draft-model"}) {
+    const auto options = Read({"serve", name, "d.gguf", "--spec", "mtp", "--draft-max", "16"});
+    ASSERT_TRUE(options.ok()) << options.error().Message();
+    EXPECT_EQ(options->draft, "d.gguf");
+    EXPECT_EQ(options->spec, SpecMode::kMtp);
+    EXPECT_EQ(options->spec_max, 16);
+  }
+  EXPECT_EQ(Read({"run"}, {{"FACET_SPEC", "ngram"}})->spec, SpecMode::kNgram);
+  EXPECT_EQ(ErrorOf({"run", "--spec", "on"}),
+            "--spec: \"on\", wanted one of auto, mtp, ngram, off");
+  EXPECT_EQ(ErrorOf({"run", "--spec-max", "17"}),
+            "--spec-max: \"17\", wanted a whole number from 1 to 16");
+  EXPECT_EQ(ErrorOf({"run", "--spec-max", "0"}),
+            "--spec-max: \"0\", wanted a whole number from 1 to 16");
+}
+
 TEST(ReadOptions, TellsWhatIsWrongWithAValue) {
   EXPECT_EQ(ErrorOf({"run", "--temp", "hot"}), "--temp: \"hot\", wanted a number from 0 to 100");
   EXPECT_EQ(ErrorOf({"run", "--temp", "nan"}), "--temp: \"nan\", wanted a number from 0 to 100");
@@ -159,6 +181,7 @@ TEST(ShowOption, ShowsEveryKindOfField) {
   EXPECT_EQ(ShowOption(*FindOptionByKey("stop"), options), "\"a\" \"b c\"");
   EXPECT_EQ(ShowOption(*FindOptionByKey("think"), options), "true");
   EXPECT_EQ(ShowOption(*FindOptionByKey("max_tokens"), options), "-1");
+  EXPECT_EQ(ShowOption(*FindOptionByKey("spec"), options), "auto");
 }
 
 }  // namespace

@@ -5,6 +5,29 @@
 
 namespace facet {
 
+std::string_view NameOf(SpecMode mode) {
+  switch (mode) {
+    case SpecMode::kOff:
+      return "off";
+    case SpecMode::kNgram:
+      return "ngram";
+    case SpecMode::kMtp:
+      return "mtp";
+    case SpecMode::kAuto:
+      return "auto";
+  }
+  FACET_CHECK(false);
+}
+
+std::optional<SpecMode> FindSpecMode(std::string_view name) {
+  for (const SpecMode mode : {SpecMode::kOff, SpecMode::kNgram, SpecMode::kMtp, SpecMode::kAuto}) {
+    if (NameOf(mode) == name) {
+      return mode;
+    }
+  }
+  return std::nullopt;
+}
+
 std::string_view NameOf(FinishReason reason) {
   switch (reason) {
     case FinishReason::kEndToken:

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,7 +39,9 @@ struct ThoughtLimit {
 /// Which proposers may guess tokens ahead (engine/draft_governor.h). The reply is the same with
 /// each.
 enum class SpecMode { kOff = 0, kNgram = 1, kMtp = 2, kAuto = 3 };
-inline constexpr int kMaxDrafts = 16;  ///< of one sequence in one step
+inline constexpr int kMaxDrafts = 16;    ///< of one sequence in one step
+std::string_view NameOf(SpecMode mode);  ///< "off", "ngram", "mtp", "auto"
+std::optional<SpecMode> FindSpecMode(std::string_view name);
 
 /// One generation. Checked by Engine before it is queued.
 struct Request {

@@ -107,6 +107,15 @@ TEST(FinishReason, Names) {
   EXPECT_EQ(NameOf(FinishReason::kError), "error");
 }
 
+TEST(SpecMode, Names) {
+  EXPECT_EQ(FindSpecMode("off"), SpecMode::kOff);
+  EXPECT_EQ(FindSpecMode("ngram"), SpecMode::kNgram);
+  EXPECT_EQ(FindSpecMode("mtp"), SpecMode::kMtp);
+  EXPECT_EQ(FindSpecMode("auto"), SpecMode::kAuto);
+  EXPECT_EQ(FindSpecMode("on"), std::nullopt);
+  EXPECT_EQ(FindSpecMode(""), std::nullopt);
+}
+
 TEST(CheckRequest, MediaMustFitTheModelAndThePrompt) {
   RunnerInfo info = testing::MediaInfo(500, 3);
   info.sliding_window = 48;
