@@ -26,7 +26,7 @@ MAY_INCLUDE = {
     "text": ["base", "format"],
     "model": ["base", "format", "quant", "media", "kv", "compute"],
     "convert": ["base", "format", "quant", "text", "model/config.h", "model/checkpoint.h", "model/weights.h",
-                "compute/thread_pool.h"],
+                "model/drafter_checkpoint.h", "model/drafter_names.h", "compute/thread_pool.h"],
     "net": ["base"],
     "chat": ["base", "text", "jinja", "media"],
     "engine": ["base", "kv", "media/media_item.h", "model/batch.h", "model/runner.h"],
@@ -85,6 +85,8 @@ TESTED_ELSEWHERE = {
     "src/model/hf_directory.cc": "tests/tiny/variants_test.cc and src/model/media_checkpoint_test.cc open directories",
     "src/model/hf_media_names.cc": "src/model/media_checkpoint_test.cc compares with the converter's names",
     "src/model/media_config.cc": "src/model/media_checkpoint_test.cc",
+    "src/model/drafter_config.cc": "src/model/drafter_checkpoint_test.cc reads every form and each refusal",
+    "src/model/drafter_names.cc": "src/model/drafter_checkpoint_test.cc: the same tensors from every spelling",
     "src/model/media_layout.cc": "src/model/media_checkpoint_test.cc compares both forms",
     "src/model/picture_patches.cc": "src/model/vision_tower_test.cc and vision_embedder_test.cc",
     "src/model/audio_weights.cc": "src/model/audio_tower_test.cc: every stage, from a directory and from a file",
@@ -180,6 +182,7 @@ TESTED_ELSEWHERE = {
     "src/model/checkpoint.cc": "tests/tiny, on whole checkpoints",
     "src/model/model.cc": "tests/tiny, on whole checkpoints",
     "src/model/text_model.cc": "tests/tiny, on whole checkpoints",
+    "src/model/decoder_layers.cc": "tests/tiny, on whole checkpoints, and src/model/drafter_test.cc",
     "src/model/weights.cc": "tests/tiny, on whole checkpoints",
 }
 

@@ -57,14 +57,6 @@ Result<std::string> ReadHfTemplate(const std::string& directory, const Json& tok
   return entry.as_string();
 }
 
-std::string LastPart(std::string path) {
-  while (path.size() > 1 && path.back() == '/') {
-    path.pop_back();
-  }
-  const size_t slash = path.rfind('/');
-  return slash == std::string::npos ? path : path.substr(slash + 1);
-}
-
 void WarnOfUnknown(const std::string& path, const std::vector<std::string>& unknown) {
   if (!unknown.empty()) {
     Warn(fmt::format(

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "model/config.h"
+#include "model/config_parts.h"
 #include "model/gguf_keys.h"
 
 namespace facet {
@@ -91,7 +92,10 @@ int VocabularySize(const gguf::Metadata& metadata, int otherwise) {
 
 Result<Config> ConfigFromGguf(const gguf::Metadata& metadata, const std::string& name) {
   FACET_RETURN_IF_ERROR(CheckArchitecture(metadata, name));
-  const GgufKeys keys(metadata, name, kArchitecture);
+  return ConfigFromGgufKeys(metadata, GgufKeys(metadata, name, kArchitecture));
+}
+
+Result<Config> ConfigFromGgufKeys(const gguf::Metadata& metadata, const GgufKeys& keys) {
   Config c;
   if (const gguf::Value* value = metadata.Find("general.name");
       value != nullptr && value->AsString() != nullptr) {
@@ -150,9 +154,15 @@ Result<GenerationDefaults> DefaultsFromGguf(const gguf::Metadata& metadata,
   return d;
 }
 
-void SetGgufConfig(const Config& c, gguf::Metadata* metadata) {
+void SetGgufConfig(const Config& config, gguf::Metadata* metadata) {
+  SetGgufKeys(config, kArchitecture, metadata);
+}
+
+void SetGgufKeys(const Config& c, std::string_view architecture, gguf::Metadata* metadata) {
   using gguf::Value;
-  const auto key = [](std::string_view k) { return fmt::format("{}.{}", kArchitecture, k); };
+  const auto key = [architecture](std::string_view k) {
+    return fmt::format("{}.{}", architecture, k);
+  };
   const auto set_int = [&](std::string_view k, int v) {
     metadata->Set(key(k), Value::U32(static_cast<uint32_t>(v)));
   };
@@ -170,7 +180,7 @@ void SetGgufConfig(const Config& c, gguf::Metadata* metadata) {
   }
   d_full = d_full == 0 ? d_sliding : d_full;
   d_sliding = d_sliding == 0 ? d_full : d_sliding;
-  metadata->Set("general.architecture", Value::String(std::string(kArchitecture)));
+  metadata->Set("general.architecture", Value::String(std::string(architecture)));
   metadata->Set("general.name", Value::String(c.name));
   set_int("block_count", c.n_layers);
   set_int("context_length", c.n_context);

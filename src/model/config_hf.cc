@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "model/config.h"
+#include "model/config_parts.h"
 #include "model/json_members.h"
 
 namespace facet {
@@ -109,8 +110,12 @@ Result<Config> ConfigFromHf(const Json& config, const std::string& name) {
   }
   FACET_RETURN_IF_ERROR(CheckModelType(config, name));
   const Json& text_config = config["text_config"];
-  const JsonMembers text(text_config.is_object() ? text_config : config,
-                         text_config.is_object() ? name + ", text_config" : name);
+  return ConfigFromTextMembers(
+      JsonMembers(text_config.is_object() ? text_config : config,
+                  text_config.is_object() ? name + ", text_config" : name));
+}
+
+Result<Config> ConfigFromTextMembers(const JsonMembers& text) {
   Config c;
   FACET_ASSIGN(c.n_layers, text.Int("num_hidden_layers", std::nullopt));
   if (c.n_layers < 1 || c.n_layers > 1024) {

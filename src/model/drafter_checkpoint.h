@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A drafter on disk (Gemma 4's "assistant", reference.md 8): a GGUF file in any of the spellings of
 // reference.md 9.2, or a Hugging Face directory. All become one thing with GGUF's tensor names, as
-// llama.cpp spells them. Which model it belongs to is checked beside that model.
+// llama.cpp spells them, and with the ordering of the centroid head as I32, each token once. Which
+// model it belongs to is checked beside that model.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,8 +21,9 @@
 namespace facet {
 
 struct DrafterConfig {
-  /// Its own layers. None writes keys and values; kv_layer, n_kv_heads and v_is_k are the target's
-  /// business and not set, and so are the window and the rotation.
+  /// Its own layers. None writes keys and values (n_shared_kv_layers is n_layers), and kv_layer and
+  /// v_is_k are not set. KV heads, the window and the rotation are what the file says of them: a
+  /// drafter computes with its target's.
   Config body;
   int n_embd_target = 0;    ///< width of the model that it drafts for
   int n_centroids = 0;      ///< clusters of the vocabulary; 0: the head is dense
@@ -30,7 +33,8 @@ struct DrafterConfig {
 class DrafterCheckpoint {
  public:
   /// PATH is a .gguf file or a directory whose config.json names an assistant.
-  static Result<DrafterCheckpoint> Open(const std::string& path);
+  static Result<DrafterCheckpoint> Open(const std::string& path,
+                                        UnknownTensors unknown = UnknownTensors::kWarn);
   /// The bytes must outlive the checkpoint.
   static Result<DrafterCheckpoint> FromGgufBytes(std::span<const std::byte> bytes,
                                                  const std::string& name);
@@ -54,8 +58,13 @@ class DrafterCheckpoint {
   std::unique_ptr<State> state_;
 };
 
-/// Whether the drafter was made for the model: widths, vocabulary and head sizes are the target's.
-/// Refused with both numbers otherwise.
+/// The layer of the target whose keys and values a drafter's layers of this kind read: the last of
+/// the kind that writes its own (reference.md 8.3). Nothing when there is none.
+std::optional<int> DonorLayer(const Config& target, LayerKind kind);
+
+/// Whether the drafter was made for the model: widths, vocabulary, kinds of attention and head
+/// sizes are the target's, and its heads are shared evenly by the donors' KV heads. Refused with
+/// both numbers otherwise.
 Status CheckFits(const DrafterCheckpoint& drafter, const Checkpoint& target);
 
 /// The metadata that describes `config` in a GGUF file, as the loader of llama.cpp wants it, with

@@ -17,6 +17,14 @@ Result<Json> ReadJsonIfThere(const std::string& path, uint64_t limit_bytes) {
   return ReadJson(path, limit_bytes);
 }
 
+std::string LastPart(std::string path) {
+  while (path.size() > 1 && path.back() == '/') {
+    path.pop_back();
+  }
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? path : path.substr(slash + 1);
+}
+
 Result<safetensors::File> OpenSafetensors(const std::string& directory) {
   const std::string index = directory + "/model.safetensors.index.json";
   const std::string single = directory + "/model.safetensors";

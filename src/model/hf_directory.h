@@ -18,6 +18,9 @@ Result<Json> ReadJson(const std::string& path, uint64_t limit_bytes);
 /// Null when there is no such file.
 Result<Json> ReadJsonIfThere(const std::string& path, uint64_t limit_bytes);
 
+/// What stands after the last slash, for a model without a name of its own.
+std::string LastPart(std::string path);
+
 /// model.safetensors.index.json with its shards, else model.safetensors.
 Result<safetensors::File> OpenSafetensors(const std::string& directory);
 
