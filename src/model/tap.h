@@ -13,4 +13,11 @@ namespace facet {
 using Tap =
     std::function<void(std::string_view name, std::span<const float> values, int64_t n_rows)>;
 
+inline void EmitTap(const Tap& tap, std::string_view name, std::span<const float> values,
+                    int64_t n_rows) {
+  if (tap) {
+    tap(name, values, n_rows);
+  }
+}
+
 }  // namespace facet

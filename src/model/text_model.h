@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The forward pass of the text model, reading as the layer does (reference.md 1.4; the steps have
-// its names). One path for every size and every mix of rows. A row's numbers depend on that row's
-// own history only: each operation treats rows separately, and attention reads a row's keys in
-// tiles of absolute positions.
+// The forward pass of the text model: embeddings, the layers (decoder_layers.h), logits. One path
+// for every size and every mix of rows.
 #pragma once
 
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "base/aligned_vector.h"
 #include "compute/context.h"
 #include "compute/matmul.h"
-#include "compute/ops.h"
 #include "model/config.h"
+#include "model/decoder_layers.h"
 #include "model/kv_store.h"
 #include "model/runner.h"
 #include "model/tap.h"
@@ -34,8 +31,10 @@ enum class SpanSight {
 class TextModel final : public Runner {
  public:
   /// `config` must outlive the model. `info` holds the numbers of blocks that `kv` was made for.
-  TextModel(const Config* config, Weights weights, ComputeContext context, KvStore kv,
+  TextModel(const Config* config, Weights weights, const ComputeContext& context, KvStore kv,
             const RunnerInfo& info, SpanSight spans);
+  TextModel(const TextModel&) = delete;
+  TextModel& operator=(const TextModel&) = delete;
 
   [[nodiscard]] const RunnerInfo& info() const override { return info_; }
   Result<std::span<const float>> Run(const Batch& batch) override;
@@ -46,45 +45,19 @@ class TextModel final : public Runner {
   Result<std::vector<int32_t>> Draft(std::span<const DraftTask> tasks) override;
   std::span<std::byte> block(KvGroup group, BlockId id) override;
 
-  void SetTap(Tap tap) { tap_ = std::move(tap); }
+  /// What a drafter shares with it.
+  [[nodiscard]] const Config& config() const { return config_; }
+  [[nodiscard]] const Weights& weights() const { return weights_; }
+  [[nodiscard]] const KvStore& kv() const { return kv_; }
+
+  void SetTap(const Tap& tap);
 
  private:
-  /// A row that is still being computed.
-  struct ActiveRow {
-    const Row* row;
-    int index;  ///< in the batch
-  };
-  /// The blocks of the batch's sequences as addresses, per group.
-  struct BlockAddresses {
-    std::vector<std::vector<std::byte*>> sliding;
-    std::vector<std::vector<std::byte*>> full;
-  };
-
-  /// Positions [begin, end).
-  struct Visible {
-    int32_t begin;
-    int32_t end;
-  };
-
-  [[nodiscard]] Visible VisibleTo(const Row& row, bool is_full) const;
+  [[nodiscard]] PositionRange VisibleTo(const Row& row, bool is_full) const;
   void CheckBatch(const Batch& batch) const;
   void Begin(const Batch& batch);
-  void Embed(const Batch& batch);
-  void Layer(int l);
-  void StoreKeysAndValues(int l, Activations* h);
-  void StoreRows(int l, const float* k, const float* v);
-  void KeepRowsThatWantLogits();
-  void Attend(int l);
-  void FeedForward(int l);
-  void Experts(int l);
-  void Route(const MixtureWeights& w);
-  void Expert(const ExpertWeights& w, int e);
-  void PerLayerInput(int l);
+  void Embed(const Batch& batch, float* x);
   void Logits();
-
-  [[nodiscard]] int64_t n_rows() const { return static_cast<int64_t>(rows_.size()); }
-  void EmitTap(std::string_view name, int layer, const AlignedVector<float>& values,
-               int64_t n_columns) const;
 
   const Config& config_;
   Weights weights_;
@@ -93,36 +66,12 @@ class TextModel final : public Runner {
   RunnerInfo info_;
   SpanSight spans_;
   Tap tap_;
-  int last_kv_layer_ = 0;  ///< after its K and V are stored, rows without logits are done
+  DecoderLayers layers_;
 
-  // State of the running batch; buffers are kept between batches.
-  std::vector<ActiveRow> rows_;
-  BlockAddresses blocks_;
-  RopeTable rope_sliding_;
-  RopeTable rope_full_;
-  AlignedVector<float> x_;  // [n_rows, n_embd] the residual stream
-  AlignedVector<float>
-      embedded_;            // [n_rows, n_embd] x before the first layer, for the per-layer inputs
-  AlignedVector<float> h_;  // [n_rows, n_embd]
-  AlignedVector<float> branch_;         // [n_rows, n_embd]
-  AlignedVector<float> q_;              // [n_rows, n_heads * d_head]
-  AlignedVector<float> heads_;          // [n_rows, n_heads * d_head]
-  AlignedVector<float> k_;              // [n_rows, n_kv_heads * d_head]
-  AlignedVector<float> v_;              // [n_rows, n_kv_heads * d_head]
-  AlignedVector<float> gate_;           // [n_rows, n_ff]
-  AlignedVector<float> up_;             // [n_rows, n_ff]
-  AlignedVector<float> ple_;            // [n_rows, n_embd_per_layer]
-  AlignedVector<float> ple_token_;      // [n_rows, n_embd_per_layer]
-  AlignedVector<float> router_;         // [n_rows, n_experts]
-  AlignedVector<float> expert_weight_;  // [n_rows, n_experts]: 0 where the expert is not used
-  AlignedVector<float> expert_sum_;     // [n_rows, n_embd]
-  std::vector<int64_t> expert_rows_;    // that use the running expert
-  AlignedVector<float> expert_out_;     // [rows of one expert, n_embd]
-  AlignedVector<float> logits_;         // [rows that want logits, n_vocab]
-  Activations embedded_activations_;
-  Activations activations_;
-  Activations expert_activations_;
-  Activations inner_activations_;
+  // Of the running batch; buffers are kept between batches.
+  AlignedVector<float> hidden_;  // [rows that want logits, n_embd]
+  AlignedVector<float> logits_;  // [rows that want logits, n_vocab]
+  Activations hidden_activations_;
 };
 
 /// A text model on kernels and threads of the caller's (tests tap it); MakeRunner is what programs

@@ -263,6 +263,14 @@ Result<Weights> BindWeights(const Checkpoint& checkpoint) {
   return w;
 }
 
+void ScaledEmbedding(const WeightMatrix& token_embd, int64_t token, float* x) {
+  RowOf(token_embd, token, x);
+  const float scale = std::sqrt(static_cast<float>(token_embd.n_in));
+  for (int64_t i = 0; i < token_embd.n_in; ++i) {
+    x[i] *= scale;
+  }
+}
+
 bool IsTextTensorName(std::string_view name) {
   if (std::find(kGlobalNames.begin(), kGlobalNames.end(), name) != kGlobalNames.end()) {
     return true;

@@ -75,6 +75,9 @@ struct Weights {
 /// result.
 Result<Weights> BindWeights(const Checkpoint& checkpoint);
 
+/// x [n_embd] = E[token] · sqrt(n_embd), with the exact root (reference.md 1.1).
+void ScaledEmbedding(const WeightMatrix& token_embd, int64_t token, float* x);
+
 /// Whether a Gemma 4 text model has a tensor of this name.
 bool IsTextTensorName(std::string_view name);
 
