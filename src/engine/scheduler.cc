@@ -53,6 +53,7 @@ class Planner {
   void PlanRunning(int index);
   void PreemptYoungest();
   void Admit();
+  void GrantDrafts();
   void Take(int index, int n_rows, const BlockCounts& held);
 
   std::span<const SequenceState> sequences_;
@@ -216,6 +217,37 @@ void Planner::Admit() {
   }
 }
 
+/// All else is planned.
+void Planner::GrantDrafts() {
+  int n_rows_left = limits_.max_rows;
+  BlockCounts kept;  // for one row of each running sequence that has none in this step
+  for (int index = 0; index < plan_.n_running; ++index) {
+    kept += OneRow(At(index));
+  }
+  for (const StepPlan::Rows& rows : plan_.rows) {
+    kept -= OneRow(At(rows.sequence));
+    n_rows_left -= rows.n_rows;
+  }
+  for (StepPlan::Rows& rows : plan_.rows) {
+    const SequenceState& sequence = At(rows.sequence);
+    if (!IsOneRow(sequence)) {
+      continue;
+    }
+    const BlockCounts held = Held(sequence, 1);
+    const BlockCounts room{.sliding = std::max(0, free_.sliding - kept.sliding),
+                           .full = std::max(0, free_.full - kept.full)};
+    // The last token of all is drawn and never computed.
+    const int n_useful = sequence.n_most - 1 - sequence.n_tokens;
+    const int n_drafts = std::min(
+        {sequence.n_drafts, n_rows_left, n_useful, RowsThatFit(sequence, held + room) - 1});
+    if (n_drafts > 0) {
+      free_ -= Held(sequence, 1 + n_drafts) - held;
+      n_rows_left -= n_drafts;
+      rows.n_rows += n_drafts;
+    }
+  }
+}
+
 StepPlan Planner::Plan() && {
   for (int index = 0; index < plan_.n_running; ++index) {
     PlanRunning(index);
@@ -223,6 +255,7 @@ StepPlan Planner::Plan() && {
   if (plan_.n_preempted == 0) {
     Admit();
   }
+  GrantDrafts();
   FACET_CHECK(sequences_.empty() || (!plan_.rows.empty() && plan_.rows.front().sequence == 0));
   return std::move(plan_);
 }

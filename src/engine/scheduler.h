@@ -4,7 +4,8 @@
 // Policy: the older goes first in everything. Generating sequences take one row each, what is left
 // of the step goes to prefill; whoever waits is admitted in order when its blocks fit; when blocks
 // run out the youngest gives its blocks back. So those that run are always the oldest, and the
-// oldest always moves.
+// oldest always moves. Drafts take rows and blocks that are left over after all that: a plan with
+// drafts is the plan without them and rows besides.
 #pragma once
 
 #include <span>
@@ -40,12 +41,15 @@ struct SequenceState {
   int n_most = 0;  ///< n_tokens will never be more
   /// Ascending; n_computed is inside of none. Each fits into the pools when the sequence is alone.
   std::span<const RowSpan> spans = {};
+  /// Rows that it would take beyond its newest token's, for guesses of what follows; of those that
+  /// run, and counted only where n_tokens - n_computed is 1.
+  int n_drafts = 0;
 };
 
 struct StepPlan {
   struct Rows {
     int sequence;  ///< index
-    int n_rows;    ///< positions [n_computed, n_computed + n_rows)
+    int n_rows;    ///< positions [n_computed, n_computed + n_rows); those from n_tokens on: drafts
   };
   int n_running = 0;    ///< afterwards: the first so many sequences run
   int n_preempted = 0;  ///< sequences [n_running, n_running + n_preempted) lose their blocks first
@@ -58,7 +62,9 @@ int LargestContext(const SchedulerLimits& limits, int n_context);
 
 /// Plans one step. `sequences` stand in order of age, oldest first; the first `n_running` hold
 /// blocks. None has n_most above LargestContext. When there is a sequence, there are rows, and the
-/// first sequence has some.
+/// first sequence has some. Drafts are granted to the older first, within max_rows, never so many
+/// that n_tokens could pass n_most, and only where each running sequence without rows in this step
+/// could still have the blocks of one.
 StepPlan PlanStep(std::span<const SequenceState> sequences, int n_running,
                   const SchedulerLimits& limits);
 

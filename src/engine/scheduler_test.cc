@@ -142,11 +142,75 @@ TEST(Scheduler, SpansAreNeverCut) {
       << "the youngest waits for room for all of it";
 }
 
+SequenceState Drafting(int n_tokens, int n_computed, int n_most, int n_drafts) {
+  return {.n_tokens = n_tokens, .n_computed = n_computed, .n_most = n_most, .n_drafts = n_drafts};
+}
+
+TEST(Scheduler, DraftsTakeWhatIsLeft) {
+  EXPECT_EQ(Plan({Drafting(51, 50, 300, 4), {61, 60, 300}, Drafting(61, 60, 300, 3)}, 3, Roomy()),
+            "0:5 1:1 2:4 run 3");
+  EXPECT_EQ(Plan({Drafting(52, 50, 300, 4)}, 1, Roomy()), "0:2 run 1") << "not while it prefills";
+  EXPECT_EQ(Plan({Drafting(51, 50, 300, 4), {90, 0, 300}}, 1, Roomy()), "0:5 1:20 run 2")
+      << "prefill has its rows all the same";
+  SchedulerLimits limits = Roomy();
+  limits.max_rows = 26;
+  EXPECT_EQ(Plan({Drafting(51, 50, 300, 4), {90, 0, 300}, Drafting(61, 60, 300, 4)}, 3, limits),
+            "0:5 1:20 2:1 run 3")
+      << "the older first";
+  limits.max_rows_beside = 100;
+  EXPECT_EQ(Plan({Drafting(51, 50, 300, 4), {90, 0, 300}}, 1, limits), "0:1 1:25 run 2");
+}
+
+TEST(Scheduler, DraftsPastTheLastTokenAreUseless) {
+  // 51 tokens: one more is drawn from the newest token's row, one from each draft's.
+  EXPECT_EQ(Plan({Drafting(51, 50, 55, 8)}, 1, Roomy()), "0:4 run 1");
+  EXPECT_EQ(Plan({Drafting(51, 50, 52, 8)}, 1, Roomy()), "0:1 run 1");
+}
+
+TEST(Scheduler, DraftsTakeOnlyBlocksThatNobodyNeeds) {
+  SchedulerLimits limits = Roomy();
+  limits.n_full_blocks = 4;
+  EXPECT_EQ(Plan({Drafting(63, 62, 128, 9), {33, 31, 128}}, 2, limits), "0:2 1:2 run 2")
+      << "to the end of its block";
+  limits.n_full_blocks = 5;
+  EXPECT_EQ(Plan({Drafting(63, 62, 128, 9), {33, 31, 128}}, 2, limits), "0:10 1:2 run 2");
+  // The youngest waits for a block, and drafts do not take what it might have next.
+  limits.n_full_blocks = 4;
+  EXPECT_EQ(Plan({Drafting(62, 61, 128, 9), {65, 64, 128}}, 2, limits), "0:3 run 2");
+  limits = Roomy();
+  limits.window = 8;
+  limits.n_sliding_blocks = 2;
+  EXPECT_EQ(Plan({Drafting(63, 62, 128, 9), {20, 19, 128}}, 2, limits), "0:2 1:1 run 2");
+  limits.n_sliding_blocks = 3;
+  EXPECT_EQ(Plan({Drafting(63, 62, 128, 9), {20, 19, 128}}, 2, limits), "0:10 1:1 run 2");
+}
+
+/// A plan with drafts is the plan without and rows besides; how many.
+int CheckDrafts(const StepPlan& plain, const StepPlan& plan,
+                const std::vector<SequenceState>& sequences) {
+  EXPECT_EQ(plan.n_running, plain.n_running);
+  EXPECT_EQ(plan.n_preempted, plain.n_preempted);
+  EXPECT_EQ(plan.rows.size(), plain.rows.size());
+  int n_drafts_all = 0;
+  for (size_t n = 0; n < std::min(plan.rows.size(), plain.rows.size()); ++n) {
+    EXPECT_EQ(plan.rows[n].sequence, plain.rows[n].sequence);
+    const SequenceState& sequence = sequences[static_cast<size_t>(plan.rows[n].sequence)];
+    const int n_drafts = plan.rows[n].n_rows - plain.rows[n].n_rows;
+    EXPECT_GE(n_drafts, 0);
+    EXPECT_LE(n_drafts, sequence.n_drafts);
+    EXPECT_TRUE(n_drafts == 0 || sequence.n_tokens - sequence.n_computed == 1);
+    EXPECT_TRUE(n_drafts == 0 || sequence.n_tokens + n_drafts < sequence.n_most);
+    n_drafts_all += n_drafts;
+  }
+  return n_drafts_all;
+}
+
 /// Random loads until all are done: the sums are right in every step, the oldest always moves, and
 /// nothing hangs.
 TEST(Scheduler, RandomLoadsFinishInsideTheirLimits) {
   std::mt19937 random(13);
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  int n_drafts_all = 0;
   for (int round = 0; round < 300; ++round) {
     SchedulerLimits limits{.max_rows = 1 + below(80), .max_rows_beside = 1 + below(30)};
     limits.max_sequences = 1 + below(std::min(limits.max_rows, 6));
@@ -182,7 +246,12 @@ TEST(Scheduler, RandomLoadsFinishInsideTheirLimits) {
             below(2) == 0 ? 0
                           : OutsideSpans(sequences[index].spans, below(sequences[index].n_tokens));
       }
-      const StepPlan plan = PlanStep(sequences, n_running, limits);
+      std::vector<SequenceState> drafting = sequences;
+      for (size_t index = 0; index < static_cast<size_t>(n_running); ++index) {
+        drafting[index].n_drafts = below(3) == 0 ? 0 : below(20);
+      }
+      const StepPlan plan = PlanStep(drafting, n_running, limits);
+      n_drafts_all += CheckDrafts(PlanStep(sequences, n_running, limits), plan, drafting);
       for (int n = 0; n < plan.n_preempted; ++n) {
         sequences[static_cast<size_t>(plan.n_running + n)].n_computed = 0;
       }
@@ -208,9 +277,13 @@ TEST(Scheduler, RandomLoadsFinishInsideTheirLimits) {
         n_full += BlocksFor(n_after);
         n_sliding +=
             BlocksFor(n_after) - FirstVisible(sequence.n_computed, limits.window) / kBlockPositions;
-        sequence.n_computed = n_after;
-        ASSERT_LE(sequence.n_computed, sequence.n_tokens);
         ASSERT_EQ(OutsideSpans(sequence.spans, n_after), n_after);
+        // Of the drafts some are right.
+        const int n_drafts = std::max(0, n_after - sequence.n_tokens);
+        const int n_accepted = n_drafts == 0 ? 0 : below(n_drafts + 1);
+        sequence.n_tokens += n_accepted;
+        sequence.n_computed = n_after - n_drafts + n_accepted;
+        ASSERT_LE(sequence.n_computed, sequence.n_tokens);
         if (sequence.n_computed == sequence.n_tokens) {
           ++sequence.n_tokens;
         }
@@ -226,6 +299,7 @@ TEST(Scheduler, RandomLoadsFinishInsideTheirLimits) {
       }
     }
   }
+  EXPECT_GT(n_drafts_all, 10000);
 }
 
 }  // namespace

@@ -66,6 +66,8 @@ void Sequence::Reserve(int n_rows) {
 void Sequence::Advance(int n_rows) {
   n_computed_ += n_rows;
   FACET_CHECK(n_computed_ <= static_cast<int>(tokens_.size()));
+  full_.Truncate(n_computed_);
+  sliding_.Truncate(n_computed_);
 }
 
 void Sequence::DropPassed() { sliding_.DropBelow(FirstVisible(n_computed_, limits_.window)); }

@@ -58,7 +58,8 @@ class Sequence {
 
   /// Takes blocks for the next `n_rows` positions. The plan made sure that they are there.
   void Reserve(int n_rows);
-  /// The reserved positions have K/V now.
+  /// The next `n_rows` positions have K/V now, of tokens that are the sequence's; blocks reserved
+  /// for more are given back.
   void Advance(int n_rows);
   /// Gives back blocks that the window has left.
   void DropPassed();
