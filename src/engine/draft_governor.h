@@ -3,13 +3,17 @@
 // it is accepted, per second that its row takes, is above the tokens per second that the step has
 // without it. Chances come from what became of earlier guesses, seconds from earlier steps; both
 // are forgotten slowly. Where nothing pays the governor stops asking and looks again now and then,
-// ever more rarely. It decides about time only: replies are the same whatever it says.
+// ever more rarely, out of a budget of time. It decides about time only: replies are the same
+// whatever it says.
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
+
+#include "engine/cost_curve.h"
 
 namespace facet {
 
@@ -22,20 +26,34 @@ enum class DraftSource {
 inline constexpr size_t kDraftSources = 3;
 inline constexpr int kLongMatchTokens = 5;
 
-/// What became of guesses, recent ones counting most.
+/// What became of guesses, recent ones counting most, and when a source that doesn't pay is looked
+/// at again.
 class DraftRecord {
  public:
+  /// The last `memory` guesses count, more or less.
+  explicit DraftRecord(double memory = 24) : memory_(memory) {}
+
   /// Of `n_drafted` guesses in a row the first `n_accepted` were right.
   void Add(DraftSource source, int n_drafted, int n_accepted);
   /// The chance that a guess is right when all before it were; `prior` where little is known.
   [[nodiscard]] double Chance(DraftSource source, double prior) const;
 
  private:
+  friend class DraftGovernor;
+
   struct Counts {
     double n_right = 0;
     double n_wrong = 0;
+    int n_wait = 0;         ///< steps between the last two looks at a source that doesn't pay
+    int64_t next_look = 0;  ///< step of the governor's
   };
+  Counts& of(DraftSource source) { return counts_[static_cast<size_t>(source)]; }
+  [[nodiscard]] const Counts& of(DraftSource source) const {
+    return counts_[static_cast<size_t>(source)];
+  }
+
   std::array<Counts, kDraftSources> counts_;
+  double memory_;
 };
 
 /// What a sequence could have guessed.
@@ -49,11 +67,14 @@ struct DraftOffer {
 struct DraftChoice {
   DraftSource source = DraftSource::kModel;
   int n_drafts = 0;
+  bool is_probe = false;  ///< it is not expected to pay: made to learn
 };
 
 /// Of one engine. Not for several threads; knows no clock.
 class DraftGovernor {
  public:
+  DraftGovernor();
+
   /// One choice for each offer. `n_other_rows` is what the step computes beside the offers' own
   /// rows (one each); at most `n_most` drafts in all.
   [[nodiscard]] std::vector<DraftChoice> Choose(std::span<const DraftOffer> offers,
@@ -62,7 +83,42 @@ class DraftGovernor {
   /// A step ran. `n_model_drafts` were made in `draft_s` seconds.
   void ObserveStep(int n_rows, double run_s, int n_model_drafts, double draft_s);
   /// A sequence's guesses were verified: goes into its record and into the prior of those to come.
+  /// `made` is the choice, with as many drafts as were verified.
   void ObserveDrafts(const DraftChoice& made, int n_accepted, DraftRecord* record);
+
+ private:
+  /// What a step could cost and bring.
+  struct Plan {
+    double plain_s = 0;            ///< of one row of each offer and nothing else
+    std::vector<double> more_s;    ///< [drafts]: added by so many rows of drafts
+    std::vector<double> drafts_s;  ///< [drafts of the drafter]: its own seconds
+    double rate = 0;               ///< tokens per second of the best that was found
+
+    [[nodiscard]] double per_draft_s(DraftSource source) const;
+  };
+
+  [[nodiscard]] Plan MakePlan(size_t n_offers, int n_other_rows, int n_most) const;
+  [[nodiscard]] double ChanceOf(const DraftOffer& offer, DraftSource source) const;
+  [[nodiscard]] int MostOf(const DraftOffer& offer, DraftSource source) const;
+  /// The source of an offer that brings more at `rate`, with all the drafts that it may have.
+  [[nodiscard]] DraftChoice Better(const DraftOffer& offer, const Plan& plan) const;
+  /// Cuts the choices to what has the best rate, which is set.
+  void CutToBest(std::span<const DraftOffer> offers, Plan* plan,
+                 std::vector<DraftChoice>* choices) const;
+  /// Makes choices of sources that should be looked at.
+  void Probe(std::span<const DraftOffer> offers, const Plan& plan,
+             std::vector<DraftChoice>* choices);
+  /// Seconds' worth of `choice` at the plan's rate, beyond having no drafts.
+  [[nodiscard]] double WorthOf(const DraftOffer& offer, const DraftChoice& choice,
+                               const Plan& plan) const;
+
+  CostCurve run_s_;                             ///< of the rows of a step
+  CostCurve draft_s_;                           ///< of the drafts of a step
+  DraftRecord all_;                             ///< of all sequences; the prior of each
+  std::array<int, kDraftSources> n_rounds_{};   ///< that were verified
+  std::array<int, kDraftSources> n_deepest_{};  ///< drafts of the longest of them
+  int64_t n_steps_ = 0;
+  double probe_s_ = 0;  ///< what probes may still cost
 };
 
 }  // namespace facet

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/cost_curve.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace facet {
+namespace {
+
+/// A pause makes a step slower and nothing makes it faster than it is: what is slower is clipped to
+/// so many times what is known, and what is faster by so much is believed at once.
+constexpr double kSlowest = 1.5;
+constexpr double kFaster = 0.7;
+/// Measurements after which a bucket's change is taken for a change of the machine's speed or of
+/// the contexts' length, and moves all the others with it.
+constexpr double kMature = 8;
+/// Measurements that a bucket's own mean counts as much as the line after.
+constexpr double kShrinkage = 4;
+/// What the origin counts as, in measurements.
+constexpr double kOriginWeight = 0.01;
+
+}  // namespace
+
+size_t CostCurve::BucketOf(int n) {
+  if (n <= kExact) {
+    return static_cast<size_t>(n);
+  }
+  const double octaves = std::min<double>(kOctaves, std::log2(static_cast<double>(n) / kExact));
+  return static_cast<size_t>(kExact +
+                             std::min<double>(octaves * kPerOctave + 1, kOctaves * kPerOctave));
+}
+
+double CostCurve::Believed(const Bucket& bucket, int n, double seconds) const {
+  if (bucket.weight > 0) {
+    return std::min(seconds, kSlowest * bucket.seconds);
+  }
+  // Nothing costs more in company than alone.
+  double most = seconds;
+  for (const Bucket& other : buckets_) {
+    if (other.weight > 0 && other.n < n) {
+      most = std::min(most, other.seconds * n / other.n);
+    }
+  }
+  return most;
+}
+
+void CostCurve::Add(int n, double seconds) {
+  FACET_CHECK(n >= 1);
+  if (!(seconds > 0) || !std::isfinite(seconds)) {
+    return;
+  }
+  Bucket& bucket = buckets_[BucketOf(n)];
+  seconds = Believed(bucket, n, seconds);
+  if (bucket.weight == 0) {
+    bucket = {1, static_cast<double>(n), seconds};
+    ++n_known_;
+    return;
+  }
+  const double before = bucket.seconds;
+  const bool is_mature = bucket.weight >= kMature;
+  bucket.weight = std::min(bucket.weight + 1, kMemory);
+  if (seconds < kFaster * before) {
+    bucket.weight = 1;
+  }
+  bucket.n += (n - bucket.n) / bucket.weight;
+  bucket.seconds += (seconds - before) / bucket.weight;
+  if (!is_mature) {
+    return;
+  }
+  for (Bucket& other : buckets_) {
+    other.seconds *= &other == &bucket ? 1 : bucket.seconds / before;
+  }
+}
+
+CostCurve::Line CostCurve::LineNear(int n) const {
+  double sum = 0;
+  Line line;
+  const auto weigh = [n](const Bucket& bucket) {
+    const double distance = (bucket.n - n) / (0.5 * n + 2);
+    const double nearness = 1 / (1 + distance * distance);
+    return bucket.weight * nearness * nearness;
+  };
+  const auto add = [&](double weight, const Bucket& bucket) {
+    sum += weight;
+    line.n += weight * bucket.n;
+    line.seconds += weight * bucket.seconds;
+  };
+  const Bucket origin = {kOriginWeight, 0, 0};
+  add(weigh(origin), origin);
+  for (const Bucket& bucket : buckets_) {
+    add(weigh(bucket), bucket);
+  }
+  line.n /= sum;
+  line.seconds /= sum;
+  double slopes = weigh(origin) * line.n * line.seconds;
+  double squares = weigh(origin) * line.n * line.n;
+  for (const Bucket& bucket : buckets_) {
+    const double weight = weigh(bucket);
+    slopes += weight * (bucket.n - line.n) * (bucket.seconds - line.seconds);
+    squares += weight * (bucket.n - line.n) * (bucket.n - line.n);
+  }
+  line.slope = std::max(0.0, slopes / squares);
+  return line;
+}
+
+std::vector<double> CostCurve::Estimate(int first, int n_more) const {
+  FACET_CHECK(!empty() && first >= 1 && n_more >= 0);
+  const Line line = LineNear(first);
+  std::vector<double> seconds;
+  seconds.reserve(static_cast<size_t>(n_more) + 1);
+  double least = 0;
+  for (int n = first; n <= first + n_more; ++n) {
+    const Bucket& bucket = buckets_[BucketOf(n)];
+    const double own = bucket.weight / (bucket.weight + kShrinkage);
+    least = std::max(least, line.At(n) + own * (bucket.seconds - line.At(bucket.n)));
+    seconds.push_back(least);
+  }
+  return seconds;
+}
+
+}  // namespace facet

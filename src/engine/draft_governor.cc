@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/draft_governor.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/check.h"
+
+namespace facet {
+namespace {
+
+constexpr double kUnknownChance = 0.5;
+constexpr double kPriorGuesses = 4;  ///< guesses that a prior counts as
+constexpr double kAllMemory = 200;   ///< guesses of all sequences that make the prior
+constexpr double kLeastGain = 1e-3;  ///< tokens; what brings less is not considered
+
+/// Rounds of a source, of one draft, two and three, before anything is decided on it.
+constexpr int kFirstRounds = 3;
+constexpr int kFirstWait = 32;  ///< steps between looks at a source that doesn't pay
+constexpr int kLongestWait = 512;
+constexpr double kProbeShare = 0.01;  ///< of the time, what probes may cost
+constexpr double kProbeSteps = 4;     ///< that are saved up for probes at most
+/// What is known from before a wait counts so much beside what the probe says.
+constexpr double kStale = 0.75;
+
+constexpr double kLeastSeconds = 1e-9;
+
+}  // namespace
+
+void DraftRecord::Add(DraftSource source, int n_drafted, int n_accepted) {
+  FACET_CHECK(0 <= n_accepted && n_accepted <= n_drafted);
+  Counts& counts = of(source);
+  const int n_wrong = n_accepted < n_drafted ? 1 : 0;
+  for (int n = 0; n < n_accepted + n_wrong; ++n) {
+    counts.n_right *= 1 - 1 / memory_;
+    counts.n_wrong *= 1 - 1 / memory_;
+    (n < n_accepted ? counts.n_right : counts.n_wrong) += 1;
+  }
+}
+
+double DraftRecord::Chance(DraftSource source, double prior) const {
+  const Counts& counts = of(source);
+  return (counts.n_right + kPriorGuesses * prior) /
+         (counts.n_right + counts.n_wrong + kPriorGuesses);
+}
+
+DraftGovernor::DraftGovernor() : all_(kAllMemory) {}
+
+double DraftGovernor::Plan::per_draft_s(DraftSource source) const {
+  const auto mean = [](const std::vector<double>& seconds) {
+    const size_t n = std::min<size_t>(4, seconds.size() - 1);
+    return n == 0 ? 0 : seconds[n] / static_cast<double>(n);
+  };
+  return mean(more_s) + (source == DraftSource::kModel ? mean(drafts_s) : 0);
+}
+
+double DraftGovernor::ChanceOf(const DraftOffer& offer, DraftSource source) const {
+  return offer.record->Chance(source, all_.Chance(source, kUnknownChance));
+}
+
+int DraftGovernor::MostOf(const DraftOffer& offer, DraftSource source) const {
+  const int n_known = 2 * n_deepest_[static_cast<size_t>(source)] + 1;
+  return std::min(source == DraftSource::kModel ? offer.n_model : offer.n_match, n_known);
+}
+
+DraftGovernor::Plan DraftGovernor::MakePlan(size_t n_offers, int n_other_rows, int n_most) const {
+  const auto n_rows = static_cast<int>(n_offers);
+  Plan plan;
+  plan.plain_s = run_s_.Estimate(n_rows, 0).front();
+  plan.more_s = run_s_.Estimate(n_rows + n_other_rows, n_most);
+  const double beside_s = plan.more_s.front();
+  for (double& seconds : plan.more_s) {
+    seconds -= beside_s;
+  }
+  plan.drafts_s.assign(static_cast<size_t>(n_most) + 1, 0);
+  if (!draft_s_.empty()) {
+    const std::vector<double> drafts_s = draft_s_.Estimate(1, n_most - 1);
+    std::copy(drafts_s.begin(), drafts_s.end(), plan.drafts_s.begin() + 1);
+  }
+  plan.rate = static_cast<double>(n_offers) / plan.plain_s;
+  return plan;
+}
+
+double DraftGovernor::WorthOf(const DraftOffer& offer, const DraftChoice& choice,
+                              const Plan& plan) const {
+  const double chance = ChanceOf(offer, choice.source);
+  const double cost_s = plan.per_draft_s(choice.source);
+  double gain = 1;
+  double worth = 0;
+  for (int n = 0; n < choice.n_drafts; ++n) {
+    gain *= chance;
+    worth += gain / plan.rate - cost_s;
+  }
+  return worth;
+}
+
+DraftChoice DraftGovernor::Better(const DraftOffer& offer, const Plan& plan) const {
+  DraftChoice better;
+  double most_worth = 0;
+  for (const DraftSource source : {offer.match, DraftSource::kModel}) {
+    if (n_rounds_[static_cast<size_t>(source)] < kFirstRounds) {
+      continue;
+    }
+    const int n_most = MostOf(offer, source);
+    for (int n = 1; n <= n_most; ++n) {
+      const double worth = WorthOf(offer, {source, n}, plan);
+      if (worth > most_worth || (n == 1 && better.n_drafts == 0)) {
+        most_worth = std::max(worth, most_worth);
+        better = {source, n_most};
+      }
+    }
+  }
+  return better;
+}
+
+void DraftGovernor::CutToBest(std::span<const DraftOffer> offers, Plan* plan,
+                              std::vector<DraftChoice>* choices) const {
+  struct Draft {
+    double gain = 0;
+    double per_second = 0;
+    size_t offer = 0;
+  };
+  std::vector<Draft> drafts;
+  for (size_t at = 0; at < offers.size(); ++at) {
+    DraftChoice& choice = (*choices)[at];
+    const double chance = ChanceOf(offers[at], choice.source);
+    const double cost_s = std::max(plan->per_draft_s(choice.source), kLeastSeconds);
+    double gain = chance;
+    for (int n = 0; n < choice.n_drafts && gain >= kLeastGain; ++n, gain *= chance) {
+      drafts.push_back({gain, gain / cost_s, at});
+    }
+    choice.n_drafts = 0;
+  }
+  std::stable_sort(drafts.begin(), drafts.end(),
+                   [](const Draft& a, const Draft& b) { return a.per_second > b.per_second; });
+  drafts.resize(std::min(drafts.size(), plan->more_s.size() - 1));
+
+  plan->rate = static_cast<double>(offers.size()) / plan->plain_s;
+  double n_tokens = static_cast<double>(offers.size());
+  size_t n_model = 0;
+  size_t n_best = 0;
+  for (size_t n = 1; n <= drafts.size(); ++n) {
+    const Draft& draft = drafts[n - 1];
+    n_tokens += draft.gain;
+    n_model += (*choices)[draft.offer].source == DraftSource::kModel ? 1 : 0;
+    const double rate = n_tokens / (plan->plain_s + plan->more_s[n] + plan->drafts_s[n_model]);
+    if (rate > plan->rate) {
+      plan->rate = rate;
+      n_best = n;
+    }
+  }
+  for (size_t n = 0; n < n_best; ++n) {
+    ++(*choices)[drafts[n].offer].n_drafts;
+  }
+}
+
+void DraftGovernor::Probe(std::span<const DraftOffer> offers, const Plan& plan,
+                          std::vector<DraftChoice>* choices) {
+  auto n_left = static_cast<int>(plan.more_s.size()) - 1;
+  for (const DraftChoice& choice : *choices) {
+    n_left -= choice.n_drafts;
+  }
+  std::array<bool, kDraftSources> is_first_round_taken{};
+  for (size_t at = 0; at < offers.size(); ++at) {
+    DraftChoice& choice = (*choices)[at];
+    for (const DraftSource source : {offers[at].match, DraftSource::kModel}) {
+      const int n_most = std::min(MostOf(offers[at], source), n_left + choice.n_drafts);
+      if (n_most == 0 || (choice.n_drafts > 0 && choice.source == source)) {
+        continue;
+      }
+      const int n_rounds = n_rounds_[static_cast<size_t>(source)];
+      bool& is_taken = is_first_round_taken[static_cast<size_t>(source)];
+      DraftChoice probe = {source, 1, true};
+      if (n_rounds < kFirstRounds) {
+        if (is_taken) {
+          continue;
+        }
+        is_taken = true;
+        probe.n_drafts = std::min(n_most, 1 + n_rounds);
+      } else {
+        const double loss_s = WorthOf(offers[at], choice, plan) - WorthOf(offers[at], probe, plan);
+        if (offers[at].record->of(source).next_look > n_steps_ || loss_s > probe_s_) {
+          continue;
+        }
+        probe_s_ -= std::max(0.0, loss_s);
+      }
+      n_left += choice.n_drafts - probe.n_drafts;
+      choice = probe;
+      break;
+    }
+  }
+}
+
+std::vector<DraftChoice> DraftGovernor::Choose(std::span<const DraftOffer> offers, int n_other_rows,
+                                               int n_most) {
+  std::vector<DraftChoice> choices(offers.size());
+  int n_offered = 0;
+  for (const DraftOffer& offer : offers) {
+    n_offered += std::max(offer.n_model, offer.n_match);
+  }
+  n_most = std::min(n_most, n_offered);
+  if (n_most <= 0 || run_s_.empty()) {
+    return choices;
+  }
+  Plan plan = MakePlan(offers.size(), n_other_rows, n_most);
+  // What a source is worth depends on the rate that is reached, so sources are chosen anew at it.
+  for (int n_pass = 0; n_pass < 2; ++n_pass) {
+    for (size_t at = 0; at < offers.size(); ++at) {
+      choices[at] = Better(offers[at], plan);
+    }
+    CutToBest(offers, &plan, &choices);
+  }
+  Probe(offers, plan, &choices);
+  return choices;
+}
+
+void DraftGovernor::ObserveStep(int n_rows, double run_s, int n_model_drafts, double draft_s) {
+  ++n_steps_;
+  run_s_.Add(n_rows, std::max(run_s, kLeastSeconds));
+  if (n_model_drafts > 0) {
+    draft_s_.Add(n_model_drafts, draft_s);
+  }
+  probe_s_ = std::min(probe_s_ + kProbeShare * run_s, kProbeSteps * run_s);
+}
+
+void DraftGovernor::ObserveDrafts(const DraftChoice& made, int n_accepted, DraftRecord* record) {
+  if (made.n_drafts == 0) {
+    return;
+  }
+  DraftRecord::Counts& counts = record->of(made.source);
+  if (made.is_probe) {
+    counts.n_right *= kStale;
+    counts.n_wrong *= kStale;
+  }
+  record->Add(made.source, made.n_drafts, n_accepted);
+  all_.Add(made.source, made.n_drafts, n_accepted);
+  ++n_rounds_[static_cast<size_t>(made.source)];
+  int& n_deepest = n_deepest_[static_cast<size_t>(made.source)];
+  n_deepest = std::max(n_deepest, made.n_drafts);
+  if (n_accepted == made.n_drafts) {
+    counts.n_wait = 0;
+    counts.next_look = n_steps_;
+    return;
+  }
+  counts.n_wait =
+      made.is_probe ? std::clamp(2 * counts.n_wait, kFirstWait, kLongestWait) : kFirstWait;
+  counts.next_look = n_steps_ + counts.n_wait;
+}
+
+}  // namespace facet
