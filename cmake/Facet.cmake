@@ -10,9 +10,10 @@ endif()
 target_link_libraries(facet_options INTERFACE Threads::Threads)
 
 # facet_library(NAME DEPS...): library facet_NAME from the .cc files of this folder, and facet_NAME_test from its *_test.cc.
-# Options: LABELS (of the test), TEST_DEPS (more libraries for the test), EXCLUDE (files that are part of neither).
+# Options: LABELS (of the test), TEST_DEPS (more libraries for the test), EXCLUDE (files that are part of neither), OWN_FLAGS
+# (some files are compiled for other processors, which no common header fits).
 function(facet_library name)
-  cmake_parse_arguments(ARG "" "" "DEPS;TEST_DEPS;LABELS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(ARG "OWN_FLAGS" "" "DEPS;TEST_DEPS;LABELS;EXCLUDE" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc ${CMAKE_CURRENT_SOURCE_DIR}/*.S)
   set(tests ${sources})
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
@@ -24,6 +25,10 @@ function(facet_library name)
   if(sources)
     add_library(facet_${name} STATIC ${sources})
     target_link_libraries(facet_${name} PUBLIC facet_options ${ARG_DEPS})
+    list(LENGTH sources n_sources)
+    if(FACET_PRECOMPILED AND NOT ARG_OWN_FLAGS AND n_sources GREATER 5)
+      target_precompile_headers(facet_${name} PRIVATE <fmt/format.h> <algorithm> <functional> <map> <memory> <string> <vector>)
+    endif()
   else()
     add_library(facet_${name} INTERFACE)
     target_link_libraries(facet_${name} INTERFACE facet_options ${ARG_DEPS})
@@ -41,7 +46,7 @@ function(facet_test name)
   # What is tested lies in the libraries; the tests themselves are many, run once, and compile twice as fast like this.
   target_compile_options(${name} PRIVATE -O0)
   list(LENGTH ARG_SOURCES n_sources)
-  if(FACET_PRECOMPILED_TESTS AND n_sources GREATER 5)
+  if(FACET_PRECOMPILED AND n_sources GREATER 5)
     target_precompile_headers(${name} PRIVATE <gtest/gtest.h> <algorithm> <functional> <map> <string> <vector>)
   endif()
   add_test(NAME ${name} COMMAND ${name})
