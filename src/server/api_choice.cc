@@ -139,6 +139,7 @@ RequestStats ApiChoice::stats() const {
   if (was_ended_) {
     stats.n_generated = n_tokens_;
     stats.n_thought = std::min(stats.n_thought, n_tokens_);
+    stats.n_accepted = std::min(stats.n_accepted, n_tokens_);
   }
   return stats;
 }

@@ -175,6 +175,16 @@ Status ReadCacheSalt(const std::string& where, const Json& value, ApiFields* fie
   return ReadString(where, value, &fields->request.engine.cache_salt);
 }
 
+Status ReadSpec(const std::string& where, const Json& value, ApiFields* fields) {
+  const std::optional<SpecMode> mode =
+      value.is_string() ? FindSpecMode(value.as_string()) : std::nullopt;
+  if (!mode) {
+    return Wrong(where, value, "auto, mtp, ngram or off");
+  }
+  fields->request.engine.spec = *mode;
+  return {};
+}
+
 Status OnlyTextFormat(const std::string& where, const Json& value, ApiFields*) {
   if (!value.is_object()) {
     return Wrong(where, value, "an object");
@@ -425,6 +435,7 @@ constexpr Field kFields[] = {
     Both<ReadCachePrompt>("cache_prompt"),
     Both<ReadCacheSalt>("cache_salt"),
     Both<ReadTimeout>("timeout"),
+    Both<ReadSpec>("spec"),
     {"think", ReadThink, nullptr},
     {"enable_thinking", ReadThink, nullptr},
     {"reasoning_budget", ReadThinkingBudget, nullptr},

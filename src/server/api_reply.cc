@@ -256,6 +256,8 @@ ApiReply::Totals ApiReply::State::Count() const {
     }
     totals.n_generated += stats.n_generated;
     totals.n_thought += stats.n_thought;
+    totals.n_drafted += stats.n_drafted;
+    totals.n_accepted += stats.n_accepted;
     totals.n_calls += choice.n_calls();
     totals.n_parse_errors += choice.n_parse_errors();
     totals.n_repairs += choice.n_repairs();
@@ -271,12 +273,15 @@ Json ApiReply::State::Usage() const {
     prompt_details.Set("image_tokens", totals.n_image);
     prompt_details.Set("video_tokens", totals.n_video);
   }
-  return Json::MakeObject(
-      {{"prompt_tokens", totals.n_prompt},
-       {"completion_tokens", totals.n_generated},
-       {"total_tokens", totals.n_prompt + totals.n_generated},
-       {"prompt_tokens_details", std::move(prompt_details)},
-       {"completion_tokens_details", Json::MakeObject({{"reasoning_tokens", totals.n_thought}})}});
+  Json completion_details =
+      Json::MakeObject({{"reasoning_tokens", totals.n_thought},
+                        {"accepted_prediction_tokens", totals.n_accepted},
+                        {"rejected_prediction_tokens", totals.n_drafted - totals.n_accepted}});
+  return Json::MakeObject({{"prompt_tokens", totals.n_prompt},
+                           {"completion_tokens", totals.n_generated},
+                           {"total_tokens", totals.n_prompt + totals.n_generated},
+                           {"prompt_tokens_details", std::move(prompt_details)},
+                           {"completion_tokens_details", std::move(completion_details)}});
 }
 
 void ApiReply::State::AddNotices(Json* body) const {

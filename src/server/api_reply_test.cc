@@ -129,7 +129,8 @@ TEST(ChatReply, IsOneObject) {
             R"("content":"Hello","refusal":null},"logprobs":null,"finish_reason":"stop"}],)"
             R"("usage":{"prompt_tokens":3,"completion_tokens":5,"total_tokens":8,)"
             R"("prompt_tokens_details":{"cached_tokens":2},)"
-            R"("completion_tokens_details":{"reasoning_tokens":0}}})");
+            R"("completion_tokens_details":{"reasoning_tokens":0,)"
+            R"("accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}})");
 }
 
 /// A chat about a picture of 3 tokens, sound of 2 and two frames of 4.
@@ -178,7 +179,8 @@ TEST(ChatReply, IsAStreamOfChunks) {
                 chunk("{\"content\":\"\xc3\xa9\"}", "null") + chunk("{}", "\"stop\"") + head +
                 R"(],"usage":{"prompt_tokens":3,"completion_tokens":5,"total_tokens":8,)"
                 R"("prompt_tokens_details":{"cached_tokens":2},)"
-                R"("completion_tokens_details":{"reasoning_tokens":0}}})"
+                R"("completion_tokens_details":{"reasoning_tokens":0,)"
+                R"("accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}})"
                 "\n\ndata: [DONE]\n\n");
 }
 
@@ -260,6 +262,24 @@ TEST(ChatReply, EndsAfterTheFirstCallWhereOnlyOneIsAllowed) {
   EXPECT_FALSE(choice.contains("facet"));
   EXPECT_EQ(answer["usage"]["completion_tokens"], Json(3));
   EXPECT_EQ(reply.finish_reason(), "tool_calls");
+}
+
+TEST(ChatReply, CountsDraftsInItsUsage) {
+  const auto details_of = [](const Json& answer) {
+    return answer["usage"]["completion_tokens_details"].Dump();
+  };
+  const auto with_drafts = [](std::vector<Event> events) {
+    events.back().stats.n_drafted = 7;
+    events.back().stats.n_accepted = 4;
+    return events;
+  };
+  const std::string wanted =
+      R"({"reasoning_tokens":0,"accepted_prediction_tokens":4,"rejected_prediction_tokens":3})";
+  EXPECT_EQ(details_of(Parse(Answer(Chat(""), with_drafts(Events({"Hel", "lo"}))))), wanted);
+  const auto chunks =
+      ChunksOf(Answer(Chat(R"("stream":true,"stream_options":{"include_usage":true})"),
+                      with_drafts(Events({"Hel", "lo"}))));
+  EXPECT_EQ(details_of(chunks.back()), wanted);
 }
 
 TEST(ChatReply, TakesAnEndTokenThatClosesACall) {
@@ -379,7 +399,8 @@ TEST(CompletionReply, IsTextAsItComes) {
             R"("system_fingerprint":"fp_test","choices":[{"index":0,"text":"<|channel>x ",)"
             R"("logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":3,)"
             R"("completion_tokens":5,"total_tokens":8,"prompt_tokens_details":{"cached_tokens":2},)"
-            R"("completion_tokens_details":{"reasoning_tokens":0}}})");
+            R"("completion_tokens_details":{"reasoning_tokens":0,)"
+            R"("accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}})");
 }
 
 TEST(CompletionReply, ListsItsTokensWithOffsets) {

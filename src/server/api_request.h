@@ -30,9 +30,9 @@ struct ApiRequest {
   MediaContent media;               ///< kChat; what ReadMedia read of the messages
   std::vector<PromptText> prompts;  ///< kCompletion, not empty
   bool echo = false;                ///< kCompletion
-  /// Sampling, limits, stop texts, logprobs, salt; without prompt, id, end tokens, thought tokens.
-  /// `engine.thought.max_tokens` is the thinking budget. The seed is drawn where the client gave
-  /// none; of several choices, choice i has seed + i.
+  /// Sampling, limits, stop texts, logprobs, salt, drafting; without prompt, id, end tokens,
+  /// thought tokens. `engine.thought.max_tokens` is the thinking budget. The seed is drawn where
+  /// the client gave none; of several choices, choice i has seed + i.
   Request engine;
   int n = 1;
   bool stream = false;

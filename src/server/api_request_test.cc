@@ -61,6 +61,17 @@ TEST(ChatRequest, HasTheModelsValuesWhereItSaysNothing) {
   EXPECT_NE(Chat("")->engine.sampling.seed, Chat("")->engine.sampling.seed);
 }
 
+TEST(BothRequests, SayWhoGuessesTokens) {
+  EXPECT_EQ(Chat("")->engine.spec, SpecMode::kAuto);
+  EXPECT_EQ(Chat(R"("spec":null)")->engine.spec, SpecMode::kAuto);
+  EXPECT_EQ(Chat(R"("spec":"mtp")")->engine.spec, SpecMode::kMtp);
+  EXPECT_EQ(Chat(R"("spec":"off")")->engine.spec, SpecMode::kOff);
+  EXPECT_EQ(Completion(R"("prompt":"a","spec":"ngram")")->engine.spec, SpecMode::kNgram);
+  EXPECT_EQ(ChatError(R"("spec":"on")"), "spec: \"on\", wanted auto, mtp, ngram or off");
+  EXPECT_EQ(CompletionError(R"("prompt":"a","spec":true)"),
+            "spec: true, wanted auto, mtp, ngram or off");
+}
+
 TEST(ChatRequest, ReadsEverySetting) {
   const auto request =
       Chat(R"("model":"gpt-4o","stream":true,"stream_options":{"include_usage":true},"n":3,)"

@@ -124,6 +124,11 @@ void Metrics::AddStep(const StepReport& report) {
   ++n_steps_;
   n_preempted_ += Count(report.n_preempted);
   run_s_ += report.run_s;
+  n_drafted_ += Count(report.n_drafted);
+  n_accepted_ += Count(report.n_accepted);
+  draft_s_ += report.draft_s;
+  n_encoded_ += Count(report.n_encoded);
+  encode_s_ += report.encode_s;
   batch_rows_.Add(report.n_rows);
   last_step_ = report;
 }
@@ -234,6 +239,17 @@ void Metrics::WriteMedia(MetricsText* text) const {
   }
   Counter(text, "facet_media_read_seconds_total",
           "Time in fetching, decoding and sizing media of requests.", media_s_);
+  Counter(text, "facet_media_encoded_total", "Pictures, frames and clips that were encoded.",
+          static_cast<double>(n_encoded_));
+  Counter(text, "facet_media_encode_seconds_total", "Time in the encoders.", encode_s_);
+}
+
+void Metrics::WriteDrafts(MetricsText* text) const {
+  Counter(text, "facet_draft_tokens_total", "Tokens that were guessed and verified.",
+          static_cast<double>(n_drafted_));
+  Counter(text, "facet_draft_accepted_tokens_total", "Of these, tokens that were drawn indeed.",
+          static_cast<double>(n_accepted_));
+  Counter(text, "facet_draft_seconds_total", "Time in the drafter.", draft_s_);
 }
 
 void Metrics::WriteEngine(MetricsText* text) const {
@@ -286,6 +302,7 @@ std::string Metrics::Text(size_t n_connections) const {
     WriteRequests(&text);
     WriteTokens(&text);
     WriteMedia(&text);
+    WriteDrafts(&text);
     WriteEngine(&text);
   }
   Gauge(&text, "facet_connections", "Open connections.", static_cast<double>(n_connections));

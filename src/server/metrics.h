@@ -94,6 +94,7 @@ class Metrics {
   void WriteRequests(MetricsText* text) const;
   void WriteTokens(MetricsText* text) const;
   void WriteMedia(MetricsText* text) const;
+  void WriteDrafts(MetricsText* text) const;
   void WriteEngine(MetricsText* text) const;
 
   const BlockBytes block_bytes_;
@@ -109,6 +110,11 @@ class Metrics {
   uint64_t n_preempted_ = 0;
   uint64_t n_steps_ = 0;
   double run_s_ = 0;
+  uint64_t n_drafted_ = 0;
+  uint64_t n_accepted_ = 0;
+  double draft_s_ = 0;
+  uint64_t n_encoded_ = 0;
+  double encode_s_ = 0;
   StepReport last_step_;
   Histogram batch_rows_;
   Histogram first_token_;

@@ -81,7 +81,12 @@ TEST(Metrics, IsInTheFormatOfPrometheus) {
                    .n_sliding_blocks_held = 5,
                    .n_full_blocks_held = 6,
                    .n_full_blocks_cached = 7,
-                   .run_s = 0.5});
+                   .n_encoded = 3,
+                   .encode_s = 0.75,
+                   .run_s = 0.5,
+                   .n_drafted = 6,
+                   .n_accepted = 4,
+                   .draft_s = 0.125});
   metrics.AddFirstToken(0.2);
   metrics.AddTokenGap(0.004);
   const auto samples = ParseStrictly(metrics.Text(9));
@@ -92,6 +97,11 @@ TEST(Metrics, IsInTheFormatOfPrometheus) {
   EXPECT_EQ(samples.at("facet_media_total{kind=\"audio\"}"), 2);
   EXPECT_EQ(samples.at("facet_media_total{kind=\"image\"}"), 0);
   EXPECT_EQ(samples.at("facet_media_read_seconds_total"), 0.5);
+  EXPECT_EQ(samples.at("facet_media_encoded_total"), 3);
+  EXPECT_EQ(samples.at("facet_media_encode_seconds_total"), 0.75);
+  EXPECT_EQ(samples.at("facet_draft_tokens_total"), 6);
+  EXPECT_EQ(samples.at("facet_draft_accepted_tokens_total"), 4);
+  EXPECT_EQ(samples.at("facet_draft_seconds_total"), 0.125);
   EXPECT_EQ(samples.at("facet_generated_tokens_total"), 7);
   EXPECT_EQ(samples.at("facet_thought_tokens_total"), 2);
   EXPECT_EQ(samples.at("facet_tool_calls_total"), 1);

@@ -34,11 +34,11 @@ std::string TextLine(const RequestRecord& record) {
     line += fmt::format(" error={}", Shown(record.error));
   }
   if (record.has_reply) {
-    line += fmt::format(" prompt={} cached={} generated={} thought={} finish={}",
+    line += fmt::format(" prompt={} cached={} generated={} thought={} drafted={} accepted={}",
                         record.tokens.n_prompt, record.tokens.n_cached, record.tokens.n_generated,
-                        record.tokens.n_thought, Shown(record.finish));
-    line += fmt::format(" first_token={:.3f}s tokens_per_s={:.1f}", record.first_token_s,
-                        TokensPerSecond(record));
+                        record.tokens.n_thought, record.tokens.n_drafted, record.tokens.n_accepted);
+    line += fmt::format(" finish={} first_token={:.3f}s tokens_per_s={:.1f}", Shown(record.finish),
+                        record.first_token_s, TokensPerSecond(record));
     if (record.n_notices > 0) {
       line += fmt::format(" notices={}", record.n_notices);
     }
@@ -65,6 +65,8 @@ std::string JsonLine(const RequestRecord& record) {
     line.Set("cached_tokens", record.tokens.n_cached);
     line.Set("generated_tokens", record.tokens.n_generated);
     line.Set("thought_tokens", record.tokens.n_thought);
+    line.Set("drafted_tokens", record.tokens.n_drafted);
+    line.Set("accepted_tokens", record.tokens.n_accepted);
     line.Set("finish", record.finish);
     line.Set("first_token_ms", Thousandths(record.first_token_s * 1e3));
     line.Set("tokens_per_s", Thousandths(TokensPerSecond(record)));

@@ -16,7 +16,12 @@ RequestRecord Reply() {
   record.path = "/v1/chat/completions";
   record.status = 200;
   record.has_reply = true;
-  record.tokens = {.n_prompt = 12, .n_cached = 8, .n_generated = 21, .n_thought = 3};
+  record.tokens = {.n_prompt = 12,
+                   .n_cached = 8,
+                   .n_generated = 21,
+                   .n_thought = 3,
+                   .n_drafted = 9,
+                   .n_accepted = 6};
   record.finish = "stop";
   record.first_token_s = 0.25;
   record.decode_s = 2;
@@ -27,7 +32,8 @@ RequestRecord Reply() {
 TEST(TextLine, TellsAReply) {
   EXPECT_EQ(TextLine(Reply()),
             "req_1 127.0.0.1 POST /v1/chat/completions 200 prompt=12 cached=8 generated=21 "
-            "thought=3 finish=stop first_token=0.250s tokens_per_s=10.0 total=2.500s");
+            "thought=3 drafted=9 accepted=6 finish=stop first_token=0.250s tokens_per_s=10.0 "
+            "total=2.500s");
 }
 
 TEST(TextLine, CountsNotices) {
@@ -61,6 +67,8 @@ TEST(JsonLine, IsAnObject) {
   ASSERT_TRUE(line.ok()) << line.error().Message();
   EXPECT_EQ((*line)["status"].as_int(), 200);
   EXPECT_EQ((*line)["cached_tokens"].as_int(), 8);
+  EXPECT_EQ((*line)["drafted_tokens"].as_int(), 9);
+  EXPECT_EQ((*line)["accepted_tokens"].as_int(), 6);
   EXPECT_EQ((*line)["first_token_ms"].as_double(), 250);
   EXPECT_EQ((*line)["tokens_per_s"].as_double(), 10);
   EXPECT_EQ((*line)["total_ms"].as_double(), 2500);

@@ -210,6 +210,7 @@ void Routes::AnswerMetrics(std::unique_ptr<Call> call) {
 void Routes::AnswerProps(std::unique_ptr<Call> call) {
   call->Respond(PropsJson(*model_,
                           {.n_context = engine_->info().n_context,
+                           .has_drafter = engine_->info().drafts,
                            .max_body_bytes = options_.http.max_body_bytes,
                            .request_timeout_s = options_.request_timeout_s},
                           options_.version));

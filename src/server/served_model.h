@@ -27,6 +27,7 @@ struct ServedModel {
   SamplingParams sampling;         ///< where a request says nothing; the seed is drawn then
   int max_tokens = -1;             ///< where a request says nothing
   bool thinks = false;             ///< where a request says nothing
+  SpecMode spec = SpecMode::kOff;  ///< the most that a request may ask for
   std::string system_fingerprint;  ///< changes when the numbers may
 };
 

@@ -123,6 +123,8 @@ Json PropsJson(const ServedModel& model, const ServerLimits& limits, const std::
                                       {"min_p", double{model.sampling.min_p}},
                                       {"max_tokens", model.max_tokens},
                                       {"thinking", model.thinks}})},
+       {"drafting",
+        Json::MakeObject({{"spec", NameOf(model.spec)}, {"drafter", limits.has_drafter}})},
        {"limits", Json::MakeObject({{"max_body_bytes", static_cast<int64_t>(limits.max_body_bytes)},
                                     {"request_timeout_s", limits.request_timeout_s}})}});
 }

@@ -21,6 +21,7 @@ Json ModelListJson(const ServedModel& model, int n_context);
 
 struct ServerLimits {
   int n_context = 0;
+  bool has_drafter = false;
   size_t max_body_bytes = 0;
   int request_timeout_s = 0;
 };

@@ -89,6 +89,13 @@ TEST(Props, TellsWhatMayBeInAChat) {
   EXPECT_EQ(modalities(), R"(["text"])");
 }
 
+TEST(Props, TellsWhetherADrafterIsLoaded) {
+  ServedModel model = MakeServedModel();
+  model.spec = SpecMode::kAuto;
+  EXPECT_EQ(PropsJson(model, {.has_drafter = true}, "1")["drafting"].Dump(),
+            R"({"spec":"auto","drafter":true})");
+}
+
 TEST(Detokenize, WritesSpecialTokensOut) {
   const ServedModel model = MakeServedModel();
   const int turn = TinyVocab().Find("<|turn>").value();
@@ -117,6 +124,7 @@ TEST(Props, TellsModelAndLimits) {
   EXPECT_EQ(props["build"].as_string(), "1.2");
   EXPECT_EQ(props["limits"]["max_body_bytes"].as_int(), 7);
   EXPECT_EQ(props["modalities"], Json::MakeArray({"text"}));
+  EXPECT_EQ(props["drafting"].Dump(), R"({"spec":"off","drafter":false})");
   EXPECT_FALSE(props["chat_template"].as_string().empty());
 }
 
