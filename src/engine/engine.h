@@ -19,7 +19,7 @@ namespace facet {
 /// What a step did, for metrics.
 struct StepReport {
   int n_rows = 0;        ///< of the batch
-  int n_generating = 0;  ///< sequences with one row that wanted logits
+  int n_generating = 0;  ///< sequences that drew tokens
   int n_running = 0;     ///< sequences that hold blocks
   int n_waiting = 0;
   int n_preempted = 0;            ///< in this step
@@ -33,6 +33,8 @@ struct StepReport {
   int n_drafted = 0;    ///< rows of drafts
   int n_accepted = 0;   ///< of these, drawn indeed
   double draft_s = 0;   ///< in Runner::Draft
+  std::string draft_error =
+      {};  ///< why Runner::Draft failed in this step; it is not called any more
 };
 
 struct EngineOptions {
@@ -43,9 +45,9 @@ struct EngineOptions {
   /// Who waits longer, for room or for an older request's beginning, ends with kQueueTimeout; 0:
   /// for ever.
   double max_queue_s = 0;
-  bool reuses_prefixes = false;  ///< keep keys and values of what was computed (kv/prefix_tree.h)
-  SpecMode spec = SpecMode::kOff;
-  int max_drafts = 8;  ///< of one sequence in one step; at most kMaxDrafts
+  bool reuses_prefixes = false;    ///< keep keys and values of what was computed (kv/prefix_tree.h)
+  SpecMode spec = SpecMode::kOff;  ///< kMtp counts only where the runner drafts
+  int max_drafts = 8;              ///< of one sequence in one step; at most kMaxDrafts
   int64_t media_cache_bytes = int64_t{256} << 20;  ///< of soft tokens that are kept
   /// Bytes a token adds to the text; for stop texts. Called on the engine thread; must outlive the
   /// engine.

@@ -25,6 +25,11 @@ SchedulerLimits LimitsFrom(const RunnerInfo& info, const EngineOptions& options)
           .n_full_blocks = info.n_full_blocks};
 }
 
+/// Of a plan's rows for a sequence, those beyond its tokens.
+int CountDrafts(const SequenceState& state, int n_rows) {
+  return std::max(0, state.n_computed + n_rows - state.n_tokens);
+}
+
 }  // namespace
 
 EngineCore::EngineCore(Runner* runner, EngineOptions options, Clock clock)
@@ -35,7 +40,8 @@ EngineCore::EngineCore(Runner* runner, EngineOptions options, Clock clock)
       limits_(LimitsFrom(info_, options_)),
       sliding_pool_(info_.n_sliding_blocks),
       full_pool_(info_.n_full_blocks),
-      media_encoder_(runner_, options_.media_cache_bytes) {
+      media_encoder_(runner_, options_.media_cache_bytes),
+      speculator_(runner_, options_.spec, options_.max_drafts, clock_) {
   FACET_CHECK(options_.token_bytes != nullptr);
   info_.n_context = LargestContext(limits_, info_.n_context);
   if (options_.reuses_prefixes) {
@@ -50,12 +56,14 @@ Status EngineCore::Add(Request request, double submitted_s) {
       return Refuse("id", fmt::format("{}, which is running", request.id), "an unused one");
     }
   }
+  const SpecMode spec = speculator_.ModeFor(request);
   entries_.push_back(std::make_unique<Entry>(Entry{
       .sequence = Sequence(std::move(request), sequence_limits(), &sliding_pool_, &full_pool_),
       .submitted_s = submitted_s,
       .started_s = -1,
       .first_token_s = -1,
       .is_finished = false}));
+  entries_.back()->drafting.mode = spec;
   return {};
 }
 
@@ -84,6 +92,7 @@ std::vector<Event> EngineCore::Step(const std::function<void()>& on_planned) {
     }
     StepReport report;
     EncodeMedia(&plan, &report);
+    MakeDrafts(&plan, &report);
     if (!plan.rows.empty()) {
       RunPlan(plan, &report);
     }
@@ -137,6 +146,27 @@ void EngineCore::EncodeMedia(StepPlan* plan, StepReport* report) {
   });
 }
 
+/// Guesses for the rows that the plan grants; rows without a guess leave it.
+void EngineCore::MakeDrafts(StepPlan* plan, StepReport* report) {
+  std::vector<DraftSeat> seats;
+  for (const StepPlan::Rows& rows : plan->rows) {
+    Entry& entry = *entries_[static_cast<size_t>(rows.sequence)];
+    const int n_drafts = CountDrafts(entry.sequence.state(), rows.n_rows);
+    if (n_drafts > 0) {
+      entry.drafting.choice.n_drafts = n_drafts;
+      seats.push_back({&entry.sequence, &entry.drafting});
+    }
+  }
+  speculator_.Propose(seats);
+  for (StepPlan::Rows& rows : plan->rows) {
+    const Entry& entry = *entries_[static_cast<size_t>(rows.sequence)];
+    rows.n_rows -= CountDrafts(entry.sequence.state(), rows.n_rows);
+    rows.n_rows += static_cast<int>(entry.drafting.drafts.size());
+  }
+  report->draft_s = speculator_.draft_s();
+  report->draft_error = speculator_.TakeFailure();
+}
+
 void EngineCore::RunPlan(const StepPlan& plan, StepReport* report) {
   const Batch batch = MakeBatch(plan);
   report->n_rows = static_cast<int>(batch.rows.size());
@@ -145,7 +175,10 @@ void EngineCore::RunPlan(const StepPlan& plan, StepReport* report) {
   const double began_s = clock_();
   const auto logits = runner_->Run(batch);
   report->run_s = clock_() - began_s;
-  report->n_generating = Distribute(plan, logits);
+  if (logits.ok()) {
+    speculator_.ObserveStep(report->n_rows, report->run_s);
+  }
+  Distribute(plan, logits, report);
 }
 
 /// Requests that have waited too long for their first step.
@@ -212,9 +245,40 @@ bool EngineCore::IsBeingComputed(size_t index, int n_matched, const Outlook& out
   return false;
 }
 
+/// Asks for rows of drafts for those that have nothing but their newest token to compute.
+void EngineCore::ChooseDrafts(std::vector<SequenceState>* states) {
+  std::vector<DraftSeat> seats;
+  std::vector<SequenceState*> seated;
+  int n_prefill = 0;
+  int n_other_rows = 0;
+  for (size_t n = 0; n < states->size(); ++n) {
+    SequenceState& state = (*states)[n];
+    Entry& entry = *entries_[n];
+    const int n_left = state.n_tokens - state.n_computed;
+    if (n >= static_cast<size_t>(n_running_) || n_left > 1) {
+      n_prefill = std::min(n_prefill + n_left, limits_.max_rows_beside);
+    } else if (entry.drafting.mode == SpecMode::kOff) {
+      ++n_other_rows;
+    } else {
+      seats.push_back({&entry.sequence, &entry.drafting});
+      seated.push_back(&state);
+    }
+  }
+  if (seats.empty()) {
+    return;
+  }
+  n_other_rows += n_prefill;
+  const int n_rows = n_other_rows + static_cast<int>(seats.size());
+  speculator_.Choose(seats, n_other_rows, std::max(0, limits_.max_rows - n_rows));
+  for (size_t n = 0; n < seats.size(); ++n) {
+    seated[n]->n_drafts = seats[n].state->choice.n_drafts;
+  }
+}
+
 /// Plans the step and moves the blocks as planned.
 StepPlan EngineCore::Plan() {
   Outlook outlook = LookAhead();
+  ChooseDrafts(&outlook.states);
   const int n_before = n_running_;
   StepPlan plan = PlanStep(outlook.states, n_running_, limits_);
   for (int n = plan.n_running; n < plan.n_running + plan.n_preempted; ++n) {
@@ -243,6 +307,7 @@ void EngineCore::Preempt(Entry& entry) {
     prefix_cache_->Leave(true, &entry.sequence);
   }
   entry.sequence.Preempt();
+  entry.drafting.hidden.clear();
   ++entry.n_preempted;
 }
 
@@ -281,6 +346,13 @@ void EngineCore::Report(const StepPlan& plan, StepReport report) {
   options_.on_step(report);
 }
 
+/// Of a row: the sequence's own token, or the draft that is to be verified.
+int32_t EngineCore::TokenAt(const Entry& entry, int pos) {
+  const std::span<const int32_t> tokens = entry.sequence.tokens();
+  const auto index = static_cast<size_t>(pos);
+  return index < tokens.size() ? tokens[index] : entry.drafting.drafts[index - tokens.size()];
+}
+
 Batch EngineCore::MakeBatch(const StepPlan& plan) {
   Batch batch;
   for (const StepPlan::Rows& rows : plan.rows) {
@@ -293,8 +365,8 @@ Batch EngineCore::MakeBatch(const StepPlan& plan) {
       AppendRow(entry,
                 {.sequence = index,
                  .pos = pos,
-                 .token = sequence.tokens()[static_cast<size_t>(pos)],
-                 .wants_logits = pos + 1 == state.n_tokens},
+                 .token = TokenAt(entry, pos),
+                 .wants_logits = pos + 1 >= state.n_tokens},
                 &batch);
     }
   }
@@ -322,32 +394,57 @@ void EngineCore::AppendRow(const Entry& entry, Row row, Batch* batch) {
   batch->rows.push_back(row);
 }
 
-/// Gives each sequence of the plan what the run brought it; how many tokens were drawn.
-int EngineCore::Distribute(const StepPlan& plan, const Result<std::span<const float>>& logits) {
+/// Gives each sequence of the plan what the run brought it.
+void EngineCore::Distribute(const StepPlan& plan, const Result<std::span<const float>>& logits,
+                            StepReport* report) {
   const auto n_vocab = static_cast<size_t>(info_.n_vocab);
-  size_t n_drawn = 0;
+  const auto n_embd = static_cast<size_t>(info_.n_embd);
+  size_t n_taken = 0;  // rows of logits
   for (const StepPlan::Rows& rows : plan.rows) {
     Entry& entry = *entries_[static_cast<size_t>(rows.sequence)];
     if (!logits.ok()) {
       Finish(entry, {.reason = FinishReason::kError, .error = logits.error().Message()});
       continue;
     }
-    entry.sequence.Advance(rows.n_rows);
-    const int n_computed = entry.sequence.state().n_computed;
-    if (prefix_cache_ &&
-        n_computed / kBlockPositions > (n_computed - rows.n_rows) / kBlockPositions) {
-      prefix_cache_->Leave(false, &entry.sequence);
-    }
-    entry.sequence.DropPassed();
-    ForgetPassedMedia(entry);
     const SequenceState state = entry.sequence.state();
-    if (state.n_computed == state.n_tokens) {
-      FACET_CHECK((n_drawn + 1) * n_vocab <= logits->size());
-      DrawToken(entry, logits->subspan(n_drawn++ * n_vocab, n_vocab));
+    const int n_logits = CountDrafts(state, rows.n_rows + 1);  // from the newest token on
+    if (n_logits == 0) {
+      Advance(entry, rows.n_rows);
+      continue;
+    }
+    const auto n_own = static_cast<size_t>(n_logits);
+    FACET_CHECK((n_taken + n_own) * n_vocab <= logits->size());
+    const Drawn drawn = DrawTokens(entry, logits->subspan(n_taken * n_vocab, n_own * n_vocab));
+    // Rows that nothing was drawn from stand after guesses that were wrong, or after the end.
+    Advance(entry, rows.n_rows - n_logits + drawn.n_rows);
+    if (speculator_.NeedsHidden(entry.drafting)) {
+      const size_t last = n_taken + static_cast<size_t>(drawn.n_rows) - 1;
+      const std::span<const float> hidden = runner_->hidden().subspan(last * n_embd, n_embd);
+      entry.drafting.hidden.assign(hidden.begin(), hidden.end());
+    }
+    const int n_drafts = n_logits - 1;
+    speculator_.Observe(drawn.ending ? std::min(n_drafts, drawn.n_tokens) : n_drafts,
+                        drawn.n_accepted, &entry.drafting);
+    ++report->n_generating;
+    report->n_drafted += n_drafts;
+    report->n_accepted += drawn.n_accepted;
+    n_taken += n_own;
+    if (drawn.ending) {
+      Finish(entry, *drawn.ending);
     }
   }
-  FACET_CHECK(!logits.ok() || n_drawn * n_vocab == logits->size());
-  return static_cast<int>(n_drawn);
+  FACET_CHECK(!logits.ok() || n_taken * n_vocab == logits->size());
+}
+
+/// The next `n_rows` positions of the sequence are computed.
+void EngineCore::Advance(Entry& entry, int n_rows) {
+  entry.sequence.Advance(n_rows);
+  const int n_computed = entry.sequence.state().n_computed;
+  if (prefix_cache_ && n_computed / kBlockPositions > (n_computed - n_rows) / kBlockPositions) {
+    prefix_cache_->Leave(false, &entry.sequence);
+  }
+  entry.sequence.DropPassed();
+  ForgetPassedMedia(entry);
 }
 
 /// Soft tokens that have been computed are not needed any more; should the sequence lose its
@@ -361,22 +458,36 @@ void EngineCore::ForgetPassedMedia(Entry& entry) {
   }
 }
 
-void EngineCore::DrawToken(Entry& entry, std::span<const float> logits) {
+/// Draws from the first row, and from the next as long as what was drawn is that row's draft.
+EngineCore::Drawn EngineCore::DrawTokens(Entry& entry, std::span<const float> logits) {
   Sequence& sequence = entry.sequence;
-  const Result<int32_t> token = sequence.Draw(logits);
-  if (!token.ok()) {
-    Finish(entry, {.reason = FinishReason::kError, .error = token.error().Message()});
-    return;
+  const std::vector<int32_t>& drafts = entry.drafting.drafts;
+  const auto n_vocab = static_cast<size_t>(info_.n_vocab);
+  Drawn drawn;
+  bool goes_on = true;
+  while (goes_on) {
+    const auto index = static_cast<size_t>(drawn.n_rows++);
+    const Result<int32_t> token = sequence.Draw(logits.subspan(index * n_vocab, n_vocab));
+    if (!token.ok()) {
+      drawn.ending = Ending{.reason = FinishReason::kError, .error = token.error().Message()};
+      return drawn;
+    }
+    ++drawn.n_tokens;
+    if (entry.first_token_s < 0) {
+      entry.first_token_s = clock_();
+    }
+    std::vector<TextPiece> released;
+    const auto reason = sequence.Accept(*token, options_.token_bytes(*token), released);
+    Tell(entry, released);
+    if (reason) {
+      drawn.ending =
+          Ending{.reason = *reason, .token = *reason == FinishReason::kEndToken ? *token : -1};
+    }
+    const bool was_guessed = index < drafts.size() && drafts[index] == *token;
+    drawn.n_accepted += was_guessed ? 1 : 0;
+    goes_on = was_guessed && !reason;
   }
-  if (entry.first_token_s < 0) {
-    entry.first_token_s = clock_();
-  }
-  std::vector<TextPiece> released;
-  const auto reason = sequence.Accept(*token, options_.token_bytes(*token), released);
-  Tell(entry, released);
-  if (reason) {
-    Finish(entry, {.reason = *reason, .token = *reason == FinishReason::kEndToken ? *token : -1});
-  }
+  return drawn;
 }
 
 void EngineCore::Tell(Entry& entry, std::vector<TextPiece>& pieces) {
@@ -414,6 +525,9 @@ void EngineCore::Finish(Entry& entry, Ending ending) {
                  .thought_was_cut = sequence.thought_was_cut(),
                  .n_preempted = entry.n_preempted,
                  .n_generated = sequence.n_generated(),
+                 .n_draft_rounds = entry.drafting.n_rounds,
+                 .n_drafted = entry.drafting.n_drafted,
+                 .n_accepted = entry.drafting.n_accepted,
                  .queue_s = started_s - entry.submitted_s,
                  .prefill_s = first_token_s - started_s,
                  .encode_s = entry.encode_s,

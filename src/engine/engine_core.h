@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One step after the other, without threads: plan, run, draw, tell. The same calls give the same
-// events on any machine; time comes in through a function and is only reported.
+// One step after the other, without threads: plan, guess, run, draw, tell. The same calls give the
+// same events on any machine; time comes in through a function and is only reported.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@
 #include "engine/request.h"
 #include "engine/scheduler.h"
 #include "engine/sequence.h"
+#include "engine/speculator.h"
 #include "kv/block_pool.h"
 #include "model/runner.h"
 
@@ -72,11 +73,20 @@ class EngineCore {
     double encode_s = 0;
     std::vector<SoftTokens> soft =
         {};  ///< of the request's media, from their first row to the last
+    DraftState drafting = DraftState();
   };
   struct Ending {
     FinishReason reason;
     int32_t token = -1;
     std::string error = {};
+  };
+
+  /// What came of a sequence's rows of logits.
+  struct Drawn {
+    int n_rows = 0;      ///< that were drawn from; the last of them may have been unsound
+    int n_tokens = 0;    ///< n_rows, or one less where that was so
+    int n_accepted = 0;  ///< of these, drafts
+    std::optional<Ending> ending = {};
   };
 
   /// What a plan is made of.
@@ -89,19 +99,24 @@ class EngineCore {
   void EndOverdue();
   [[nodiscard]] Outlook LookAhead() const;
   [[nodiscard]] bool IsBeingComputed(size_t index, int n_matched, const Outlook& outlook) const;
+  void ChooseDrafts(std::vector<SequenceState>* states);
   StepPlan Plan();
   void Preempt(Entry& entry);
   void Admit(int n_before, const StepPlan& plan, std::vector<PrefixMatch>& matches);
   void Report(const StepPlan& plan, StepReport report);
   void EncodeMedia(StepPlan* plan, StepReport* report);
+  void MakeDrafts(StepPlan* plan, StepReport* report);
   void RunPlan(const StepPlan& plan, StepReport* report);
   Batch MakeBatch(const StepPlan& plan);
+  [[nodiscard]] static int32_t TokenAt(const Entry& entry, int pos);
   static void AppendRow(const Entry& entry, Row row, Batch* batch);
   void Finish(Entry& entry, Ending ending);
   void Tell(Entry& entry, std::vector<TextPiece>& pieces);
-  void DrawToken(Entry& entry, std::span<const float> logits);
+  Drawn DrawTokens(Entry& entry, std::span<const float> logits);
+  void Advance(Entry& entry, int n_rows);
   static void ForgetPassedMedia(Entry& entry);
-  int Distribute(const StepPlan& plan, const Result<std::span<const float>>& logits);
+  void Distribute(const StepPlan& plan, const Result<std::span<const float>>& logits,
+                  StepReport* report);
   void RemoveFinished();
 
   Runner* runner_;
@@ -113,6 +128,7 @@ class EngineCore {
   BlockPool full_pool_;
   std::optional<PrefixCache> prefix_cache_;
   MediaEncoder media_encoder_;
+  Speculator speculator_;
   std::vector<std::unique_ptr<Entry>> entries_;  ///< oldest first; the first n_running_ hold blocks
   int n_running_ = 0;
   std::vector<Event> events_;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <random>
@@ -37,6 +38,13 @@ inline RunnerInfo MediaInfo(int n_context = 2000, int n_blocks = 200) {
   return info;
 }
 
+/// Of a model with a drafter, that sees and hears.
+inline RunnerInfo DraftInfo(int n_context = 2000, int n_blocks = 200) {
+  RunnerInfo info = MediaInfo(n_context, n_blocks);
+  info.drafts = true;
+  return info;
+}
+
 /// An item that FakeRunner encodes; `content` tells it from others.
 inline MediaItemPtr MakeItem(int content, int n_tokens, MediaKind kind = MediaKind::kImage) {
   MediaItem item;
@@ -62,18 +70,32 @@ inline EngineOptions Options() {
   return options;
 }
 
-/// What became of a request.
+inline bool IsSame(const TokenLogprob& a, const TokenLogprob& b) {
+  return a.token == b.token && a.logprob == b.logprob;
+}
+
+/// What became of a request. Two are equal in all that is told but for times and what depends on
+/// who else ran.
 struct Reply {
   std::vector<int32_t> tokens;
   std::string text;
+  std::vector<Event> told;  ///< of each token
   std::optional<Event> finished;
 
   bool operator==(const Reply& other) const {
-    return tokens == other.tokens && text == other.text &&
+    const auto is_same = [](const Event& a, const Event& b) {
+      return a.token == b.token && a.bytes == b.bytes && IsSame(a.logprob, b.logprob) &&
+             std::equal(a.top_logprobs.begin(), a.top_logprobs.end(), b.top_logprobs.begin(),
+                        b.top_logprobs.end(), IsSame);
+    };
+    const RequestStats& stats = finished->stats;
+    const RequestStats& other_stats = other.finished->stats;
+    return std::equal(told.begin(), told.end(), other.told.begin(), other.told.end(), is_same) &&
            finished->reason == other.finished->reason && finished->token == other.finished->token &&
-           finished->error == other.finished->error &&
-           finished->stats.n_prompt == other.finished->stats.n_prompt &&
-           finished->stats.n_generated == other.finished->stats.n_generated;
+           finished->error == other.finished->error && stats.n_prompt == other_stats.n_prompt &&
+           stats.n_generated == other_stats.n_generated &&
+           stats.n_thought == other_stats.n_thought &&
+           stats.thought_was_cut == other_stats.thought_was_cut;
   }
 };
 
@@ -102,6 +124,7 @@ struct Machine {
       } else {
         reply.tokens.push_back(event.token);
         reply.text += event.bytes;
+        reply.told.push_back(std::move(event));
       }
     }
   }

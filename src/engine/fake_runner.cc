@@ -174,6 +174,9 @@ Result<std::span<const float>> FakeRunner::Run(const Batch& batch) {
 
 /// The blocks' history must be the one that the hidden row was made of.
 Result<std::vector<int32_t>> FakeRunner::Draft(std::span<const DraftTask> tasks) {
+  if (before_draft) {
+    FACET_RETURN_IF_ERROR(before_draft(tasks));
+  }
   std::vector<int32_t> drafts;
   Batch batch;
   for (const DraftTask& task : tasks) {
@@ -184,6 +187,7 @@ Result<std::vector<int32_t>> FakeRunner::Draft(std::span<const DraftTask> tasks)
     }
     history.push_back(task.token);
     const std::vector<int32_t> guessed = propose(history, task.n_drafts);
+    FACET_CHECK(guessed.size() == static_cast<size_t>(task.n_drafts));
     drafts.insert(drafts.end(), guessed.begin(), guessed.end());
   }
   return drafts;
@@ -204,6 +208,16 @@ void HashLogits(std::span<const int32_t> history, std::span<float> logits) {
   for (size_t token = 0; token < logits.size(); ++token) {
     logits[token] = static_cast<float>(RandomUniform(hash, token) * 8 - 4);
   }
+}
+
+int32_t EchoOf(int32_t token, int n_vocab) {
+  return static_cast<int32_t>((static_cast<uint32_t>(token) * 7U + 3U) %
+                              static_cast<uint32_t>(n_vocab));
+}
+
+void EchoLogits(std::span<const int32_t> history, std::span<float> logits) {
+  HashLogits(history, logits);
+  logits[static_cast<size_t>(EchoOf(history.back(), static_cast<int>(logits.size())))] += 7;
 }
 
 FakeRunner::Script Say(size_t n_prompt, std::vector<int32_t> reply) {

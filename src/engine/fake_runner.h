@@ -41,6 +41,9 @@ class FakeRunner : public Runner {
   /// Called before each batch; an Error makes Run return it.
   std::function<Status(const Batch& batch)> before_run;
 
+  /// Called before drafts are made; an Error makes Draft return it. May be empty.
+  std::function<Status(std::span<const DraftTask> tasks)> before_draft;
+
   /// Guesses `n` tokens after `history` (its last is the task's token); RunnerInfo::drafts is set.
   std::function<std::vector<int32_t>(std::span<const int32_t> history, int n)> propose;
 
@@ -83,6 +86,12 @@ int32_t SoftTokenOf(const MediaItem& item, int offset);
 
 /// Pseudo-random logits in [-4, 4) that depend on every token of the history and its place.
 void HashLogits(std::span<const int32_t> history, std::span<float> logits);
+
+/// What EchoLogits likes to follow `token`.
+int32_t EchoOf(int32_t token, int n_vocab);
+
+/// HashLogits, and 7 more for the echo of the last token: text that repeats itself before long.
+void EchoLogits(std::span<const int32_t> history, std::span<float> logits);
 
 /// A script that says `reply` token by token after any prompt of `n_prompt` tokens (then its last
 /// token for ever): the scripted token has logit 20, all others 0.

@@ -74,6 +74,32 @@ TEST(FakeRunner, SharedBlocksAndGapsAreSeen) {
   EXPECT_EQ(runner.faults()[1], "block 0 is written by two sequences");
 }
 
+TEST(FakeRunner, DraftsFollowTheHistoryAndItsHiddenRow) {
+  RunnerInfo info = kInfo;
+  info.n_embd = 1;
+  FakeRunner runner(info, HashLogits);
+  std::vector<int32_t> seen;
+  runner.propose = [&](std::span<const int32_t> history, int n) {
+    seen.assign(history.begin(), history.end());
+    return std::vector<int32_t>(static_cast<size_t>(n), 5);
+  };
+  const std::vector<BlockId> blocks{2};
+  ASSERT_TRUE(runner.Run(MakeBatch(blocks, blocks, 0, {1, 2, 3})).ok());
+  ASSERT_EQ(runner.hidden().size(), 1U);
+  const std::vector<float> hidden(runner.hidden().begin(), runner.hidden().end());
+  const DraftTask task{
+      .token = 4, .pos = 3, .hidden = hidden, .blocks = {blocks, blocks}, .n_drafts = 2};
+  EXPECT_EQ(*runner.Draft(std::vector{task}), (std::vector<int32_t>{5, 5}));
+  EXPECT_EQ(seen, (std::vector<int32_t>{1, 2, 3, 4}));
+  EXPECT_TRUE(runner.faults().empty());
+  ASSERT_TRUE(runner.Run(MakeBatch(blocks, blocks, 3, {4})).ok());
+  const DraftTask stale{
+      .token = 6, .pos = 4, .hidden = hidden, .blocks = {blocks, blocks}, .n_drafts = 1};
+  ASSERT_TRUE(runner.Draft(std::vector{stale}).ok());
+  ASSERT_EQ(runner.faults().size(), 1U);
+  EXPECT_EQ(runner.faults().front(), "drafts at position 4 from another row's hidden state");
+}
+
 TEST(FakeRunner, SaysItsReply) {
   FakeRunner runner(kInfo, Say(2, {5, 6}));
   const std::vector<BlockId> blocks{0};

@@ -97,6 +97,11 @@ TEST_F(SequenceTest, BlocksFollowTheWindowAndComeBack) {
     EXPECT_EQ(sequence.table(KvGroup::kFull).n_held(), 5);
     EXPECT_EQ(sequence.blocks().sliding[2], kNoBlock);
     EXPECT_NE(sequence.blocks().sliding[3], kNoBlock);
+    sequence.Reserve(47);
+    EXPECT_EQ(sequence.table(KvGroup::kFull).n_held(), 7);
+    sequence.Advance(10);  // 37 rows were drafts, and wrong: 160 positions are five blocks
+    EXPECT_EQ(sequence.table(KvGroup::kSliding).n_held(), 2);
+    EXPECT_EQ(sequence.table(KvGroup::kFull).n_held(), 5);
     sequence.Preempt();
     EXPECT_EQ(sequence.state().n_computed, 0);
     EXPECT_EQ(full_.n_free() + sliding_.n_free(), 20);
