@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -38,7 +40,10 @@ std::string NameOf(const GivenFile& file) {
 class Reading {
  public:
   explicit Reading(const MediaSettings& settings)
-      : settings_(settings), helper_(settings.helper, settings.helper_limits) {}
+      : settings_(settings),
+        n_pixels_left_(settings.max_pixels),
+        seconds_left_(settings.max_seconds),
+        helper_s_left_(settings.max_helper_s) {}
 
   /// `where`: of the part.
   Status Add(const GivenMedia& media, const std::string& where);
@@ -47,6 +52,10 @@ class Reading {
  private:
   [[nodiscard]] Status CheckSenses(const GivenMedia& media) const;
   [[nodiscard]] Status CheckRoom(size_t n_more) const;
+  Result<Image> ReadImage(const GivenFile& file);
+  Status CountPixels(const Image& image);
+  Result<MediaHelper> AskHelper() const;
+  Result<Waveform> ReadAudio(std::span<const std::byte> bytes, const std::string& name);
   Result<std::string> ReadBytes(const GivenFile& file, size_t max_bytes);
   Result<std::string> FetchUrl(const GivenFile& file, size_t max_bytes) const;
   Status AddItem(MediaItemPtr item, MediaPart* part);
@@ -58,12 +67,23 @@ class Reading {
   Status AddFrame(const Image& frame, double seconds, const std::string& name, MediaPart* part);
 
   const MediaSettings& settings_;
-  MediaHelper helper_;
   MediaContent content_;
   size_t n_items_ = 0;
   int n_tokens_ = 0;
   size_t n_bytes_ = 0;
+  int64_t n_pixels_left_;
+  double seconds_left_;
+  double helper_s_left_;
 };
+
+/// Runs `work` and takes the seconds that it lasted from `left`.
+template <typename Work>
+auto Timed(double* left, const Work& work) {
+  const auto began = std::chrono::steady_clock::now();
+  auto result = work();
+  *left -= std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return result;
+}
 
 Status Reading::Add(const GivenMedia& media, const std::string& where) {
   FACET_RETURN_IF_ERROR(CheckSenses(media));
@@ -162,12 +182,57 @@ Status Reading::AddItem(MediaItemPtr item, MediaPart* part) {
   return {};
 }
 
+Status Reading::CountPixels(const Image& image) {
+  n_pixels_left_ -= int64_t{image.width} * image.height;
+  if (n_pixels_left_ < 0) {
+    return Refuse("messages",
+                  fmt::format("pictures and frames of more than {} pixels", settings_.max_pixels),
+                  "fewer or smaller media");
+  }
+  return {};
+}
+
+Result<Image> Reading::ReadImage(const GivenFile& file) {
+  FACET_ASSIGN(const std::string bytes, ReadBytes(file, settings_.image_limits.max_bytes));
+  FACET_ASSIGN(Image image, DecodeImage(BytesOf(bytes), settings_.image_reading,
+                                        settings_.image_limits, NameOf(file)));
+  FACET_RETURN_IF_ERROR(CountPixels(image));
+  return image;
+}
+
+/// The helper, for as long as it may still work.
+Result<MediaHelper> Reading::AskHelper() const {
+  if (helper_s_left_ <= 0) {
+    return Refuse("messages",
+                  fmt::format("media that take facet-media more than {} s", settings_.max_helper_s),
+                  "fewer or smaller media");
+  }
+  HelperLimits limits = settings_.helper_limits;
+  limits.timeout_s = std::min(limits.timeout_s, static_cast<int>(std::ceil(helper_s_left_)));
+  return MediaHelper(settings_.helper, limits);
+}
+
+Result<Waveform> Reading::ReadAudio(std::span<const std::byte> bytes, const std::string& name) {
+  const auto read = [&]() -> Result<Waveform> {
+    if (!IsForHelper(bytes) && !IsVideoFile(bytes)) {
+      return DecodeAudio(bytes, settings_.audio_limits, name);
+    }
+    FACET_ASSIGN(const MediaHelper helper, AskHelper());
+    return Timed(&helper_s_left_, [&] { return helper.DecodeAudio(bytes, name); });
+  };
+  FACET_ASSIGN(Waveform waveform, read());
+  seconds_left_ -= waveform.seconds();
+  if (seconds_left_ < 0) {
+    return Refuse("messages", fmt::format("more than {} s of sound", settings_.max_seconds),
+                  "less in one request");
+  }
+  return waveform;
+}
+
 Status Reading::AddImage(const GivenMedia& media, const std::string& where, MediaPart* part) {
   const GivenFile& file = media.files[0];
   FACET_RETURN_IF_ERROR(CheckRoom(1));
-  FACET_ASSIGN(const std::string bytes, ReadBytes(file, settings_.image_limits.max_bytes));
-  FACET_ASSIGN(const Image image, DecodeImage(BytesOf(bytes), settings_.image_reading,
-                                              settings_.image_limits, NameOf(file)));
+  FACET_ASSIGN(const Image image, ReadImage(file));
   const int budget = media.detail == ImageDetail::kLow    ? kImageBudgets.front()
                      : media.detail == ImageDetail::kHigh ? kImageBudgets.back()
                                                           : settings_.image_tokens;
@@ -185,11 +250,7 @@ Status Reading::AddAudio(const GivenFile& file, const std::string& where, MediaP
   const size_t max_bytes =
       std::max(settings_.audio_limits.max_bytes, settings_.helper_limits.max_bytes);
   FACET_ASSIGN(const std::string bytes, ReadBytes(file, max_bytes));
-  const std::span<const std::byte> view = BytesOf(bytes);
-  FACET_ASSIGN(const Waveform waveform,
-               IsForHelper(view) || IsVideoFile(view)
-                   ? helper_.DecodeAudio(view, NameOf(file))
-                   : DecodeAudio(view, settings_.audio_limits, NameOf(file)));
+  FACET_ASSIGN(const Waveform waveform, ReadAudio(BytesOf(bytes), NameOf(file)));
   FACET_ASSIGN(PreparedAudio prepared,
                PrepareAudio(waveform, settings_.traits.audio_form, settings_.long_audio, where));
   if (!prepared.notice.empty()) {
@@ -213,9 +274,7 @@ Status Reading::AddFrames(const GivenMedia& media, MediaPart* part) {
   FACET_RETURN_IF_ERROR(CheckRoom(media.files.size()));
   for (size_t i = 0; i < media.files.size(); ++i) {
     const GivenFile& file = media.files[i];
-    FACET_ASSIGN(const std::string bytes, ReadBytes(file, settings_.image_limits.max_bytes));
-    FACET_ASSIGN(const Image frame, DecodeImage(BytesOf(bytes), settings_.image_reading,
-                                                settings_.image_limits, NameOf(file)));
+    FACET_ASSIGN(const Image frame, ReadImage(file));
     FACET_RETURN_IF_ERROR(AddFrame(frame, media.seconds[i], NameOf(file), part));
   }
   return {};
@@ -231,11 +290,14 @@ Status Reading::AddVideo(const GivenMedia& media, const std::string& where, Medi
   if (!IsVideoFile(BytesOf(bytes))) {
     return Refuse(NameOf(file), "a file that is no video", "MP4, MOV, WebM, Matroska, AVI or GIF");
   }
-  const auto add = [&](const Image& frame, double seconds) {
+  const auto add = [&](const Image& frame, double seconds) -> Status {
+    FACET_RETURN_IF_ERROR(CountPixels(frame));
     return AddFrame(frame, seconds, NameOf(file), part);
   };
-  FACET_ASSIGN(const VideoFrames video,
-               helper_.DecodeVideo(BytesOf(bytes), choice, NameOf(file), add));
+  FACET_ASSIGN(const MediaHelper helper, AskHelper());
+  FACET_ASSIGN(const VideoFrames video, Timed(&helper_s_left_, [&] {
+                 return helper.DecodeVideo(BytesOf(bytes), choice, NameOf(file), add);
+               }));
   const auto n_wanted = static_cast<size_t>(media.n_frames.value_or(0));
   if (video.seconds.size() < n_wanted && !choice.fps) {
     content_.notices.push_back(fmt::format("{}: {} frames wanted, of a video that has {}", where,

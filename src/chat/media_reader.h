@@ -32,6 +32,9 @@ struct MediaSettings {
   int max_items = 256;                   ///< pictures, frames and windows of sound
   int max_tokens = 1 << 18;              ///< soft tokens; the context, where it is smaller
   size_t max_bytes = size_t{256} << 20;  ///< of all files
+  int64_t max_pixels = 400'000'000;      ///< of all pictures and frames, before they are resized
+  double max_seconds = 3600;             ///< of all sound
+  double max_helper_s = 120;             ///< that the helper may work
   /// Fetches an http or https URL; empty: refused with how to allow it. `where` names the part.
   std::function<Result<std::string>(const std::string& url, const std::string& where,
                                     size_t max_bytes)>

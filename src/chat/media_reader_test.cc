@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "chat/media_reader.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "chat/messages.h"
@@ -14,6 +15,8 @@ using testing::ReadOrDie;
 using testing::TestdataPath;
 
 constexpr std::string_view kPicture = "media/images/source/baseline_420.jpg";
+constexpr int64_t kPicturePixels = int64_t{320} * 240;
+constexpr std::string_view kMovingSound = "media/audio/files/aac_44k_stereo.m4a";
 constexpr std::string_view kSound = "media/audio/files/s16_16k_mono.wav";
 
 std::string Base64(std::string_view bytes) {
@@ -228,6 +231,23 @@ TEST(MediaReader, HasLimits) {
   settings.max_tokens = 300;
   EXPECT_EQ(ErrorOf({Picture(url), Picture(url)}, settings),
             "messages: media of more than 300 tokens, wanted fewer or smaller media");
+  settings = Settings();
+  settings.max_pixels = kPicturePixels * 2;
+  EXPECT_EQ(ErrorOf({Picture(url), Picture(url)}, settings), "ok");
+  const std::string pixels = fmt::format(
+      "messages: pictures and frames of more than {} pixels, wanted fewer or smaller "
+      "media",
+      settings.max_pixels);
+  EXPECT_EQ(ErrorOf({Picture(url), Picture(url), Picture(url)}, settings), pixels);
+  EXPECT_EQ(ErrorOf({Frames({url, url, url})}, settings), pixels);
+  const std::string sound = Base64(ReadOrDie(TestdataPath(kSound)));
+  settings = Settings();
+  settings.max_seconds = 0.75;
+  EXPECT_EQ(ErrorOf({Sound(sound), Sound(sound)}, settings),
+            "messages: more than 0.75 s of sound, wanted less in one request");
+  settings.max_helper_s = 0;
+  EXPECT_EQ(ErrorOf({Sound(Base64(ReadOrDie(TestdataPath(kMovingSound))))}, settings),
+            "messages: media that take facet-media more than 0 s, wanted fewer or smaller media");
   settings = Settings();
   settings.max_bytes = 100;
   EXPECT_TRUE(ErrorOf({Picture(url)}, settings).ends_with("bytes, wanted at most 100"));
