@@ -65,7 +65,7 @@ void DecoderLayers::EmitTap(std::string_view name, int layer, const AlignedVecto
   }
 }
 
-float* DecoderLayers::Begin(std::vector<LayerRow> rows, std::span<const SequenceBlocks> sequences) {
+void DecoderLayers::Begin(std::vector<LayerRow> rows, std::span<const SequenceBlocks> sequences) {
   rows_ = std::move(rows);
   std::vector<int32_t> positions;
   positions.reserve(rows_.size());
@@ -79,7 +79,7 @@ float* DecoderLayers::Begin(std::vector<LayerRow> rows, std::span<const Sequence
     blocks_.sliding.push_back(AddressesOf(LayerKind::kSliding, sequence.sliding));
     blocks_.full.push_back(AddressesOf(LayerKind::kFull, sequence.full));
   }
-  return Reserve(&x_, n_rows() * config_.n_embd);
+  Reserve(&x_, n_rows() * config_.n_embd);
 }
 
 std::vector<std::byte*> DecoderLayers::AddressesOf(LayerKind group,

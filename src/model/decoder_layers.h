@@ -50,14 +50,15 @@ class DecoderLayers {
                 const KvStore* kv);
 
   /// `sequences` are what LayerRow::sequence counts; blocks that the rows write or see are there.
-  /// Returns x [rows, n_embd], the residual stream, for the caller to write.
-  float* Begin(std::vector<LayerRow> rows, std::span<const SequenceBlocks> sequences);
+  void Begin(std::vector<LayerRow> rows, std::span<const SequenceBlocks> sequences);
   /// Afterwards x holds the rows whose output is wanted, in their order, and n_rows counts these.
   /// May be run again after x is written anew, for the rows that are left.
   void Run();
 
   [[nodiscard]] int64_t n_rows() const { return static_cast<int64_t>(rows_.size()); }
-  [[nodiscard]] const float* x() const { return x_.data(); }
+  /// [n_rows, n_embd], the residual stream: the caller's to write after Begin, and to read after
+  /// Run.
+  [[nodiscard]] float* x() { return x_.data(); }
 
   void SetTap(Tap tap) { tap_ = std::move(tap); }
 

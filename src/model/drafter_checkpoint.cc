@@ -205,6 +205,12 @@ const CheckpointTensor* DrafterCheckpoint::Find(std::string_view gguf_name) cons
   return state_->Find(gguf_name);
 }
 
+void DrafterCheckpoint::Release(std::span<const std::byte> data) const {
+  if (state_->gguf.has_value()) {
+    state_->gguf->Release(data);
+  }
+}
+
 const gguf::Metadata* DrafterCheckpoint::gguf_metadata() const {
   return state_->gguf.has_value() ? &state_->gguf->metadata() : nullptr;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "compute/thread_pool.h"
+#include "model/drafter.h"
 #include "model/kv_store.h"
 #include "model/media_model.h"
 #include "model/packing.h"
@@ -20,8 +21,11 @@ namespace {
 class OwningRunner final : public Runner {
  public:
   OwningRunner(std::unique_ptr<ThreadPool> pool, std::unique_ptr<TextModel> model,
-               std::unique_ptr<MediaModel> media)
-      : pool_(std::move(pool)), model_(std::move(model)), media_(std::move(media)) {}
+               std::unique_ptr<MediaModel> media, std::unique_ptr<Drafter> drafter)
+      : pool_(std::move(pool)),
+        model_(std::move(model)),
+        media_(std::move(media)),
+        drafter_(std::move(drafter)) {}
   [[nodiscard]] const RunnerInfo& info() const override { return model_->info(); }
   Result<std::span<const float>> Run(const Batch& batch) override { return model_->Run(batch); }
   Result<std::vector<float>> Encode(std::span<const MediaItem* const> items) override {
@@ -29,7 +33,7 @@ class OwningRunner final : public Runner {
   }
   [[nodiscard]] std::span<const float> hidden() const override { return model_->hidden(); }
   Result<std::vector<int32_t>> Draft(std::span<const DraftTask> tasks) override {
-    return model_->Draft(tasks);
+    return drafter_ == nullptr ? model_->Draft(tasks) : drafter_->Draft(tasks);
   }
   std::span<std::byte> block(KvGroup group, BlockId id) override {
     return model_->block(group, id);
@@ -39,6 +43,7 @@ class OwningRunner final : public Runner {
   std::unique_ptr<ThreadPool> pool_;
   std::unique_ptr<TextModel> model_;
   std::unique_ptr<MediaModel> media_;  // null: text alone
+  std::unique_ptr<Drafter> drafter_;   // null: none
 };
 
 Result<Isa> ChooseIsa(const RunnerOptions& options) {
@@ -84,6 +89,7 @@ Result<std::unique_ptr<TextModel>> MakeTextModel(const Checkpoint& checkpoint,
   if (options.media != nullptr) {
     info.media = options.media->config().traits();
   }
+  info.drafts = options.drafter != nullptr;
   FACET_ASSIGN(KvStore kv, KvStore::Allocate(config, options.kv_type, plan));
   return std::make_unique<TextModel>(&config, std::move(weights), context, std::move(kv), info,
                                      SightOf(config, options));
@@ -101,8 +107,14 @@ Result<std::unique_ptr<Runner>> MakeRunner(const Checkpoint& checkpoint,
     FACET_RETURN_IF_ERROR(CheckFits(*options.media, checkpoint));
     FACET_ASSIGN(media, MediaModel::Make(*options.media, context));
   }
-  return std::unique_ptr<Runner>(
-      std::make_unique<OwningRunner>(std::move(pool), std::move(model), std::move(media)));
+  std::unique_ptr<Drafter> drafter;
+  if (options.drafter != nullptr) {
+    FACET_RETURN_IF_ERROR(CheckFits(*options.drafter, checkpoint));
+    const DraftTarget target = {&model->config(), &model->weights(), &model->kv()};
+    FACET_ASSIGN(drafter, Drafter::Make(*options.drafter, target, context, options.pack));
+  }
+  return std::unique_ptr<Runner>(std::make_unique<OwningRunner>(
+      std::move(pool), std::move(model), std::move(media), std::move(drafter)));
 }
 
 }  // namespace facet

@@ -16,16 +16,13 @@ namespace {
 // Of the file: what a thread packs at a time, has in memory twice, and tells as progress.
 constexpr int64_t kPieceBytes = int64_t{4} << 20;
 
-/// The matrices that products use and `kernels` read packed, in the order of a forward pass. `W` is
-/// Weights, const or not.
+/// The matrices that products use, in the order of a forward pass. `W` is Weights, const or not.
 template <typename W>
-auto PackedMatrices(const Kernels& kernels, W* weights) {
+auto AllMatrices(W* weights) {
   using Matrix = std::conditional_t<std::is_const_v<W>, const WeightMatrix, WeightMatrix>;
   std::vector<Matrix*> matrices;
   const auto add = [&](std::initializer_list<Matrix*> some) {
-    std::copy_if(some.begin(), some.end(), std::back_inserter(matrices), [&](const Matrix* w) {
-      return w->data != nullptr && HasPackedKernel(kernels, w->type);
-    });
+    matrices.insert(matrices.end(), some);
   };
   for (auto& layer : weights->layers) {
     add({&layer.q, &layer.k, &layer.v, &layer.o, &layer.gate, &layer.up, &layer.down});
@@ -39,7 +36,29 @@ auto PackedMatrices(const Kernels& kernels, W* weights) {
   return matrices;
 }
 
-int64_t FileBytes(const WeightMatrix& w) { return w.n_out * w.row_bytes(); }
+/// Those of `matrices` that are there and that `kernels` read packed.
+template <typename Matrix>
+std::vector<Matrix*> PackedOnes(const Kernels& kernels, const std::vector<Matrix*>& matrices) {
+  std::vector<Matrix*> packed;
+  std::copy_if(matrices.begin(), matrices.end(), std::back_inserter(packed), [&](const Matrix* w) {
+    return w->data != nullptr && HasPackedKernel(kernels, w->type);
+  });
+  return packed;
+}
+
+template <typename Matrix>
+PackingPlan PlanOf(const std::vector<Matrix*>& matrices) {
+  PackingPlan plan;
+  for (const WeightMatrix* w : matrices) {
+    ++plan.n_matrices;
+    plan.file_bytes += w->n_out * w->row_bytes();
+    plan.packed_bytes += PackedBytes(*w);
+    plan.types.push_back(w->type);
+  }
+  std::sort(plan.types.begin(), plan.types.end());
+  plan.types.erase(std::unique(plan.types.begin(), plan.types.end()), plan.types.end());
+  return plan;
+}
 
 /// Groups of 16 rows of one matrix.
 struct Piece {
@@ -62,7 +81,7 @@ void AddPieces(const WeightMatrix& w, std::byte* out, std::vector<Piece>* pieces
 }
 
 /// Returns the bytes of the file that it took, whose pages are given back.
-int64_t PackPiece(const Checkpoint& checkpoint, const Piece& piece) {
+int64_t PackPiece(const OnRead& on_read, const Piece& piece) {
   const WeightMatrix& w = *piece.w;
   const int64_t group_bytes = PackedGroupBytes(w.type, w.n_in);
   for (int64_t i = 0; i < piece.n_groups; ++i) {
@@ -71,36 +90,30 @@ int64_t PackPiece(const Checkpoint& checkpoint, const Piece& piece) {
   const int64_t row = piece.first_group * kPackedRows;
   const int64_t n_rows = std::min(piece.n_groups * kPackedRows, w.n_out - row);
   const int64_t n_bytes = n_rows * w.row_bytes();
-  checkpoint.Release({w.row(row), static_cast<size_t>(n_bytes)});
+  on_read({w.row(row), static_cast<size_t>(n_bytes)});
   return n_bytes;
 }
 
 }  // namespace
 
 PackingPlan PlanPacking(const Weights& weights, const Kernels& kernels) {
-  PackingPlan plan;
-  for (const WeightMatrix* w : PackedMatrices(kernels, &weights)) {
-    ++plan.n_matrices;
-    plan.file_bytes += FileBytes(*w);
-    plan.packed_bytes += PackedBytes(*w);
-    plan.types.push_back(w->type);
-  }
-  std::sort(plan.types.begin(), plan.types.end());
-  plan.types.erase(std::unique(plan.types.begin(), plan.types.end()), plan.types.end());
-  return plan;
+  return PlanOf(PackedOnes(kernels, AllMatrices(&weights)));
 }
 
-Status PackWeights(const Checkpoint& checkpoint, const ComputeContext& context,
-                   const OnPacked& on_packed, Weights* weights) {
-  const PackingPlan plan = PlanPacking(*weights, *context.kernels);
+std::vector<WeightMatrix*> MatricesOf(Weights* weights) { return AllMatrices(weights); }
+
+Status PackMatrices(const std::vector<WeightMatrix*>& matrices, const ComputeContext& context,
+                    const OnRead& on_read, const OnPacked& on_packed, PageMemory* memory) {
+  const std::vector<WeightMatrix*> packed = PackedOnes(*context.kernels, matrices);
+  const PackingPlan plan = PlanOf(packed);
   if (plan.n_matrices == 0) {
     return {};
   }
-  FACET_ASSIGN(weights->packed, PageMemory::Allocate(static_cast<size_t>(plan.packed_bytes),
-                                                     "packed weights (--no-pack does without)"));
+  FACET_ASSIGN(*memory, PageMemory::Allocate(static_cast<size_t>(plan.packed_bytes),
+                                             "packed weights (--no-pack does without)"));
   std::vector<Piece> pieces;
-  std::byte* out = weights->packed.data();
-  for (WeightMatrix* w : PackedMatrices(*context.kernels, weights)) {
+  std::byte* out = memory->data();
+  for (WeightMatrix* w : packed) {
     AddPieces(*w, out, &pieces);
     w->packed = out;
     out += PackedBytes(*w);
@@ -116,7 +129,7 @@ Status PackWeights(const Checkpoint& checkpoint, const ComputeContext& context,
   tell(0);
   context.pool->Run(context.pool->n_threads(), [&](int part) {
     for (size_t i = next++; i < pieces.size(); i = next++) {
-      const int64_t done = n_done += PackPiece(checkpoint, pieces[i]);
+      const int64_t done = n_done += PackPiece(on_read, pieces[i]);
       if (part == 0 && done < plan.file_bytes) {  // the loading thread's
         tell(done);
       }
@@ -124,6 +137,14 @@ Status PackWeights(const Checkpoint& checkpoint, const ComputeContext& context,
   });
   tell(plan.file_bytes);
   return {};
+}
+
+Status PackWeights(const Checkpoint& checkpoint, const ComputeContext& context,
+                   const OnPacked& on_packed, Weights* weights) {
+  const OnRead release = [&checkpoint](std::span<const std::byte> data) {
+    checkpoint.Release(data);
+  };
+  return PackMatrices(MatricesOf(weights), context, release, on_packed, &weights->packed);
 }
 
 }  // namespace facet

@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
+#include "base/page_memory.h"
 #include "base/status.h"
 #include "base/tensor_type.h"
 #include "compute/context.h"
@@ -28,6 +30,18 @@ PackingPlan PlanPacking(const Weights& weights, const Kernels& kernels);
 /// Told how many of the bytes in the file are packed: 0 first, all last, ascending between. On the
 /// thread that loads. May be empty.
 using OnPacked = std::function<void(int64_t done, int64_t total)>;
+
+/// Given memory of the file that is not read again soon (Checkpoint::Release). Called by all
+/// threads.
+using OnRead = std::function<void(std::span<const std::byte> data)>;
+
+/// The matrices that products use, in the order of a forward pass; some may be absent.
+std::vector<WeightMatrix*> MatricesOf(Weights* weights);
+
+/// Packs each of `matrices` for which the context's kernels have packed products, into `memory`; on
+/// all threads of the pool. Fails where memory does.
+Status PackMatrices(const std::vector<WeightMatrix*>& matrices, const ComputeContext& context,
+                    const OnRead& on_read, const OnPacked& on_packed, PageMemory* memory);
 
 /// Packs each matrix of `weights`, bound from `checkpoint`, for which the context's kernels have
 /// packed products; on all threads of its pool. Fails where memory does.

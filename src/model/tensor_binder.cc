@@ -29,6 +29,12 @@ void TensorBinder::Matrix(const std::string& name, int64_t n_out, int64_t n_in,
   }
 }
 
+void TensorBinder::Projection(const std::string& stem, int64_t n_out, int64_t n_in,
+                              WeightMatrix* matrix) {
+  Matrix(stem + ".weight", n_out, n_in, matrix);
+  matrix->scale = Scalar(stem + ".scale", 1.0F);
+}
+
 void TensorBinder::Table(const std::string& name, const std::vector<int64_t>& shape,
                          WeightMatrix* table) {
   const CheckpointTensor* tensor = Find(name, shape);

@@ -28,6 +28,9 @@ class TensorBinder {
 
   /// [n_out, n_in], where it lies in the file, of any type that MatMul reads.
   void Matrix(const std::string& name, int64_t n_out, int64_t n_in, WeightMatrix* matrix);
+  /// The matrix `stem`.weight and, where the file has one, `stem`.scale [1], which multiplies its
+  /// products: NVFP4 files keep the range of a matrix there.
+  void Projection(const std::string& stem, int64_t n_out, int64_t n_in, WeightMatrix* matrix);
   /// [..., n], where it lies, as rows of n: a table for RowOf.
   void Table(const std::string& name, const std::vector<int64_t>& shape, WeightMatrix* table);
   /// [n], as floats. Refused: quantised ones.

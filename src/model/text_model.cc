@@ -26,6 +26,7 @@ void TextModel::SetTap(const Tap& tap) {
 Result<std::span<const float>> TextModel::Run(const Batch& batch) {
   CheckBatch(batch);
   Begin(batch);
+  Embed(batch);
   layers_.Run();
   Logits();
   return std::span<const float>(logits_).first(
@@ -82,13 +83,13 @@ void TextModel::Begin(const Batch& batch) {
     r.is_wanted = row.wants_logits;
     rows.push_back(r);
   }
-  Embed(batch, layers_.Begin(std::move(rows), batch.sequences));
+  layers_.Begin(std::move(rows), batch.sequences);
 }
 
 /// Soft rows replace the embedding unscaled.
-void TextModel::Embed(const Batch& batch, float* x) {
+void TextModel::Embed(const Batch& batch) {
   const int64_t n = config_.n_embd;
-  float* out = x;
+  float* out = layers_.x();
   for (const Row& row : batch.rows) {
     if (row.soft_row >= 0) {
       FACET_CHECK(batch.soft.size() >= static_cast<size_t>((row.soft_row + 1) * n));
@@ -98,7 +99,7 @@ void TextModel::Embed(const Batch& batch, float* x) {
     }
     out += n;
   }
-  EmitTap(tap_, "embeddings", {x, out}, layers_.n_rows());
+  EmitTap(tap_, "embeddings", {layers_.x(), out}, layers_.n_rows());
 }
 
 /// What is before the row, on sliding layers within the window, and where the model has it the

@@ -56,7 +56,7 @@ class TextModel final : public Runner {
   [[nodiscard]] PositionRange VisibleTo(const Row& row, bool is_full) const;
   void CheckBatch(const Batch& batch) const;
   void Begin(const Batch& batch);
-  void Embed(const Batch& batch, float* x);
+  void Embed(const Batch& batch);
   void Logits();
 
   const Config& config_;

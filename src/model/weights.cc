@@ -49,20 +49,13 @@ std::string LayerTensor(int layer, std::string_view name) {
   return fmt::format("blk.{}.{}", layer, name);
 }
 
-/// With what only text models have: scales beside matrices, and matrices of experts.
+/// With what only text models have: matrices of experts.
 class Binder : public TensorBinder {
  public:
   explicit Binder(const Checkpoint& checkpoint)
       : TensorBinder(checkpoint.path(),
                      [&checkpoint](std::string_view name) { return checkpoint.Find(name); }),
         checkpoint_(checkpoint) {}
-
-  /// The matrix `stem`.weight and, where the file has one, `stem`.scale [1], which multiplies its
-  /// products: NVFP4 files keep the range of a matrix there.
-  void Projection(const std::string& stem, int64_t n_out, int64_t n_in, WeightMatrix* matrix) {
-    Matrix(stem + ".weight", n_out, n_in, matrix);
-    matrix->scale = Scalar(stem + ".scale", 1.0F);
-  }
 
   /// One matrix per expert from a tensor [n_experts, n_rows, n_in]; rows [row_begin, row_begin +
   /// n_out) of each.
@@ -157,11 +150,8 @@ void BindMixture(const Config& c, int l, Binder* binder, MixtureWeights* m) {
 void BindLayer(const Config& c, int l, Binder* binder, LayerWeights* w) {
   const LayerDesc& layer = c.layers[static_cast<size_t>(l)];
   const auto name = [l](std::string_view n) { return LayerTensor(l, n); };
-  const int64_t q_width = int64_t{c.n_heads} * layer.d_head;
   const int64_t kv_width = int64_t{layer.n_kv_heads} * layer.d_head;
-  binder->Vector(name("attn_norm.weight"), c.n_embd, &w->attn_norm);
-  binder->Projection(name("attn_q"), q_width, c.n_embd, &w->q);
-  binder->Vector(name("attn_q_norm.weight"), layer.d_head, &w->q_norm);
+  BindLayerCore(c, l, binder, w);
   if (layer.kv_layer == l) {  // tensors that stand on shared layers all the same are ignored
     binder->Projection(name("attn_k"), kv_width, c.n_embd, &w->k);
     binder->Vector(name("attn_k_norm.weight"), layer.d_head, &w->k_norm);
@@ -169,13 +159,6 @@ void BindLayer(const Config& c, int l, Binder* binder, LayerWeights* w) {
       binder->Projection(name("attn_v"), kv_width, c.n_embd, &w->v);
     }
   }
-  binder->Projection(name("attn_output"), c.n_embd, q_width, &w->o);
-  binder->Vector(name("post_attention_norm.weight"), c.n_embd, &w->post_attn_norm);
-  binder->Vector(name("ffn_norm.weight"), c.n_embd, &w->ffn_norm);
-  binder->Projection(name("ffn_gate"), layer.n_ff, c.n_embd, &w->gate);
-  binder->Projection(name("ffn_up"), layer.n_ff, c.n_embd, &w->up);
-  binder->Projection(name("ffn_down"), c.n_embd, layer.n_ff, &w->down);
-  binder->Vector(name("post_ffw_norm.weight"), c.n_embd, &w->post_ffn_norm);
   if (c.n_experts > 0) {
     BindMixture(c, l, binder, &w->mixture);
   }
@@ -184,7 +167,6 @@ void BindLayer(const Config& c, int l, Binder* binder, LayerWeights* w) {
     binder->Matrix(name("proj.weight"), c.n_embd, c.n_embd_per_layer, &w->ple_proj);
     binder->Vector(name("post_norm.weight"), c.n_embd, &w->ple_norm);
   }
-  w->output_scale = binder->Scalar(name("layer_output_scale.weight"), 1.0F);
 }
 
 /// One tensor for all layers; each takes its rows.
@@ -269,6 +251,24 @@ void ScaledEmbedding(const WeightMatrix& token_embd, int64_t token, float* x) {
   for (int64_t i = 0; i < token_embd.n_in; ++i) {
     x[i] *= scale;
   }
+}
+
+void BindLayerCore(const Config& config, int layer, TensorBinder* binder, LayerWeights* w) {
+  const LayerDesc& desc = config.layers[static_cast<size_t>(layer)];
+  const auto name = [layer](std::string_view n) { return LayerTensor(layer, n); };
+  const int64_t n = config.n_embd;
+  const int64_t q_width = int64_t{config.n_heads} * desc.d_head;
+  binder->Vector(name("attn_norm.weight"), n, &w->attn_norm);
+  binder->Projection(name("attn_q"), q_width, n, &w->q);
+  binder->Vector(name("attn_q_norm.weight"), desc.d_head, &w->q_norm);
+  binder->Projection(name("attn_output"), n, q_width, &w->o);
+  binder->Vector(name("post_attention_norm.weight"), n, &w->post_attn_norm);
+  binder->Vector(name("ffn_norm.weight"), n, &w->ffn_norm);
+  binder->Projection(name("ffn_gate"), desc.n_ff, n, &w->gate);
+  binder->Projection(name("ffn_up"), desc.n_ff, n, &w->up);
+  binder->Projection(name("ffn_down"), n, desc.n_ff, &w->down);
+  binder->Vector(name("post_ffw_norm.weight"), n, &w->post_ffn_norm);
+  w->output_scale = binder->Scalar(name("layer_output_scale.weight"), 1.0F);
 }
 
 bool IsTextTensorName(std::string_view name) {

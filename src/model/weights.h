@@ -16,6 +16,8 @@
 
 namespace facet {
 
+class TensorBinder;
+
 /// One expert of a mixture: gate and up [n_ff_expert, n_embd], down [n_embd, n_ff_expert].
 struct ExpertWeights {
   WeightMatrix gate;
@@ -77,6 +79,10 @@ Result<Weights> BindWeights(const Checkpoint& checkpoint);
 
 /// x [n_embd] = E[token] · sqrt(n_embd), with the exact root (reference.md 1.1).
 void ScaledEmbedding(const WeightMatrix& token_embd, int64_t token, float* x);
+
+/// Binds of a layer what a text model's and a drafter's have in common: all but keys and values,
+/// experts and per-layer inputs.
+void BindLayerCore(const Config& config, int layer, TensorBinder* binder, LayerWeights* w);
 
 /// Whether a Gemma 4 text model has a tensor of this name.
 bool IsTextTensorName(std::string_view name);
