@@ -15,6 +15,8 @@
 namespace facet {
 namespace {
 
+using testing::EchoLogits;
+using testing::EchoOf;
 using testing::FakeRunner;
 using testing::HashLogits;
 
@@ -81,8 +83,8 @@ class Inbox {
   std::map<uint64_t, Event> finished_;
 };
 
-std::vector<int32_t> Solo(const Request& request) {
-  FakeRunner runner(kInfo, HashLogits);
+std::vector<int32_t> Solo(const Request& request, const FakeRunner::Script& script = HashLogits) {
+  FakeRunner runner(kInfo, script);
   EngineCore core(&runner, Options(), [] { return 0.0; });
   EXPECT_TRUE(core.Add(request, 0).ok());
   std::vector<int32_t> tokens;
@@ -96,9 +98,11 @@ std::vector<int32_t> Solo(const Request& request) {
   return tokens;
 }
 
-TEST(Engine, ManyThreadsSubmitAndCancel) {
+/// Submits from several threads, cancels some, and compares with what each says alone.
+void SubmitFromManyThreads(std::unique_ptr<FakeRunner> runner, const EngineOptions& options,
+                           const FakeRunner::Script& script) {
   Inbox inbox;
-  Engine engine(std::make_unique<FakeRunner>(kInfo, HashLogits), Options());
+  Engine engine(std::move(runner), options);
   constexpr uint64_t kThreads = 4;
   constexpr uint64_t kEach = 12;
   std::vector<std::thread> threads;
@@ -121,7 +125,7 @@ TEST(Engine, ManyThreadsSubmitAndCancel) {
     for (uint64_t n = 0; n < kEach; ++n) {
       const uint64_t id = t * 100 + n;
       const Event end = inbox.WaitForEnd(id);
-      std::vector<int32_t> wanted = Solo(MakeRequest(id, 1 + static_cast<int>(n * 17), 20));
+      std::vector<int32_t> wanted = Solo(MakeRequest(id, 1 + static_cast<int>(n * 17), 20), script);
       if (end.reason == FinishReason::kCancelled) {
         EXPECT_EQ(n % 5, 4U);
         wanted.resize(static_cast<size_t>(end.stats.n_generated));
@@ -133,6 +137,31 @@ TEST(Engine, ManyThreadsSubmitAndCancel) {
       EXPECT_GE(end.stats.decode_s, 0);
     }
   }
+}
+
+TEST(Engine, ManyThreadsSubmitAndCancel) {
+  SubmitFromManyThreads(std::make_unique<FakeRunner>(kInfo, HashLogits), Options(), HashLogits);
+}
+
+TEST(Engine, ManyThreadsDraft) {
+  RunnerInfo info = kInfo;
+  info.n_embd = 1;
+  info.drafts = true;
+  auto runner = std::make_unique<FakeRunner>(info, EchoLogits);
+  runner->propose = [](std::span<const int32_t> history, int n) {
+    return std::vector<int32_t>(static_cast<size_t>(n), EchoOf(history.back(), kInfo.n_vocab));
+  };
+  EngineOptions options = Options();
+  options.spec = SpecMode::kAuto;
+  int n_drafted = 0;
+  int n_accepted = 0;
+  options.on_step = [&](const StepReport& report) {
+    n_drafted += report.n_drafted;
+    n_accepted += report.n_accepted;
+  };
+  SubmitFromManyThreads(std::move(runner), options, EchoLogits);
+  EXPECT_GT(n_accepted, 0);
+  EXPECT_GT(n_drafted, n_accepted);
 }
 
 TEST(Engine, RefusesAtSubmission) {
