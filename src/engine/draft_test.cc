@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstring>
+#include <deque>
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 
@@ -30,15 +32,26 @@ using testing::MediaInfo;
 using testing::Options;
 using testing::RandomRequest;
 using testing::Reply;
+using testing::TokenBytes;
 
-/// Hears what streams say in a run without drafts and foretells it to one with them.
+/// Hears what streams say in a run without drafts, to the last token, and foretells it to one with
+/// them.
 class Oracle {
  public:
   FakeRunner::Script Listen(FakeRunner::Script script) {
     return [this, script = std::move(script)](std::span<const int32_t> history,
                                               std::span<float> logits) {
-      next_[HashOf(history.first(history.size() - 1))] = history.back();
+      asked_.push_back(HashOf(history));
       script(history, logits);
+    };
+  }
+
+  /// EngineOptions::token_bytes: asked for each token that is drawn, in the order of the logits.
+  std::function<std::string_view(int32_t)> Hear() {
+    return [this](int32_t token) {
+      next_[asked_.front()] = token;
+      asked_.pop_front();
+      return TokenBytes(token);
     };
   }
 
@@ -49,7 +62,7 @@ class Oracle {
     std::vector<int32_t> drafts;
     for (int k = 0; k < n; ++k) {
       const auto next = next_.find(HashOf(text));
-      const int32_t right = next == next_.end() ? 0 : std::max(0, next->second);
+      const int32_t right = next == next_.end() ? 0 : next->second;
       const bool is_right = static_cast<double>((*random)() % 1000U) < p_right * 1000;
       drafts.push_back(is_right ? right : (right + 1) % kVocab);
       text.push_back(drafts.back());
@@ -67,6 +80,7 @@ class Oracle {
     return hash;
   }
 
+  std::deque<uint64_t> asked_;
   std::unordered_map<uint64_t, int32_t> next_;
 };
 
@@ -233,7 +247,9 @@ Sums PlayLoads(const Guessing& guessing, unsigned first_seed, unsigned n_loads) 
   for (unsigned seed = first_seed; seed < first_seed + n_loads; ++seed) {
     const Load load = MakeLoad(seed);
     Oracle oracle;
-    Machine machine(oracle.Listen(load.script), load.info, load.options);
+    EngineOptions options = load.options;
+    options.token_bytes = oracle.Hear();
+    Machine machine(oracle.Listen(load.script), load.info, options);
     std::map<uint64_t, Reply> plain = Play(load, machine);
     std::map<uint64_t, Reply> drafting = PlayDrafting(load, guessing, oracle, &sums);
     for (const auto& [id, reply] : plain) {
@@ -308,7 +324,9 @@ TEST(Drafting, WhatIsLeftInBlocksAndTreeIsTheSame) {
   EngineOptions options = Options();
   options.reuses_prefixes = true;
   Oracle oracle;
+  options.token_bytes = oracle.Hear();
   Machine plain(oracle.Listen(EchoLogits), DraftInfo(1000, 2000), options);
+  options.token_bytes = TokenBytes;
   options.spec = SpecMode::kAuto;
   options.max_drafts = kMaxDrafts;
   Machine drafting(EchoLogits, DraftInfo(1000, 2000), options);
@@ -400,6 +418,45 @@ TEST(Drafting, AnAcceptedDraftSavesAStep) {
             20 + stats.n_generated - 1 - stats.n_accepted + stats.n_drafted);
   EXPECT_LE(stats.n_drafted, 4 * stats.n_draft_rounds);
   machine.ExpectClean();
+}
+
+TEST(Drafting, EachSequenceHasItsOwnDrafts) {
+  EchoMachine machine(DraftOptions(SpecMode::kMtp));
+  for (uint64_t id = 1; id <= 4; ++id) {
+    machine.Add(Greedy(id, 20 + static_cast<int>(id), 100));
+  }
+  machine.StepUntilIdle();
+  for (uint64_t id = 1; id <= 4; ++id) {
+    const RequestStats& stats = machine.replies[id].finished->stats;
+    EXPECT_GT(stats.n_accepted, 50) << id;
+    EXPECT_GT(stats.n_accepted, stats.n_drafted / 2) << id;
+  }
+}
+
+TEST(Drafting, WhatStandsBehindTheEndIsNeitherToldNorKept) {
+  int n_ended_by_guess = 0;
+  for (uint64_t id = 1; id <= 20; ++id) {
+    EngineOptions options = DraftOptions(SpecMode::kMtp, 8);
+    options.reuses_prefixes = true;
+    EchoMachine machine(options);
+    Request request = Greedy(id, 30, 60);
+    request.stop = {"ovn"};  // echoed: 13, 14, 21, 30, 13, ...: "n", "o", "v", "", "n"
+    const RequestStats stats = machine.Play(request);
+    const Reply& reply = machine.replies[id];
+    EXPECT_EQ(reply.text.find("ovn"), std::string::npos);
+    size_t n_kept = 0;
+    for (const PrefixRecord& record : machine.core.prefix_cache()->tree().Export()) {
+      n_kept += record.units.size();
+    }
+    EXPECT_EQ(n_kept, static_cast<size_t>(30 + stats.n_generated - 1)) << "all but the last token";
+    // A step brings a token and those accepted; a guess that ends the reply brings itself alone.
+    const int n_alone = stats.n_generated - stats.n_accepted;
+    const bool ended_by_guess = n_alone < machine.core.counters().n_steps;
+    EXPECT_TRUE(!ended_by_guess || reply.finished->reason == FinishReason::kStopString);
+    n_ended_by_guess += ended_by_guess ? 1 : 0;
+    machine.ExpectClean();
+  }
+  EXPECT_GT(n_ended_by_guess, 2);
 }
 
 TEST(Drafting, OnlyWhoMayGuessDoes) {

@@ -307,7 +307,6 @@ void EngineCore::Preempt(Entry& entry) {
     prefix_cache_->Leave(true, &entry.sequence);
   }
   entry.sequence.Preempt();
-  entry.drafting.hidden.clear();
   ++entry.n_preempted;
 }
 
