@@ -177,6 +177,12 @@ TEST(Scheduler, DraftsTakeOnlyBlocksThatNobodyNeeds) {
   // The youngest waits for a block, and drafts do not take what it might have next.
   limits.n_full_blocks = 4;
   EXPECT_EQ(Plan({Drafting(62, 61, 128, 9), {65, 64, 128}}, 2, limits), "0:3 run 2");
+  // The youngest has no rows since the one before it prefills; its next one begins a block.
+  const std::vector<SequenceState> states = {Drafting(63, 62, 128, 9), {90, 0, 128}, {90, 32, 128}};
+  limits.n_full_blocks = 5;
+  EXPECT_EQ(Plan(states, 3, limits), "0:2 1:20 run 3");
+  limits.n_full_blocks = 6;
+  EXPECT_EQ(Plan(states, 3, limits), "0:10 1:20 run 3");
   limits = Roomy();
   limits.window = 8;
   limits.n_sliding_blocks = 2;
