@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <random>
 #include <string>
@@ -372,8 +373,9 @@ TEST(Drafting, WhatIsLeftInBlocksAndTreeIsTheSame) {
 
 /// A machine whose drafter says what EchoLogits likes.
 struct EchoMachine : Machine {
-  explicit EchoMachine(const EngineOptions& options, const RunnerInfo& info = DraftInfo())
-      : Machine(EchoLogits, info, options) {
+  explicit EchoMachine(const EngineOptions& options, const RunnerInfo& info = DraftInfo(),
+                       FakeRunner::Script script = EchoLogits)
+      : Machine(std::move(script), info, options) {
     runner.propose = [](std::span<const int32_t> history, int n) {
       std::vector<int32_t> drafts;
       int32_t token = history.back();
@@ -457,6 +459,27 @@ TEST(Drafting, WhatStandsBehindTheEndIsNeitherToldNorKept) {
     machine.ExpectClean();
   }
   EXPECT_GT(n_ended_by_guess, 2);
+}
+
+TEST(Drafting, UnsoundLogitsCountWhereTheyAreDrawnFrom) {
+  for (size_t length = 30; length < 60; ++length) {
+    const auto play = [length](SpecMode mode) {
+      EchoMachine machine(DraftOptions(mode, 8), DraftInfo(),
+                          [length](std::span<const int32_t> history, std::span<float> logits) {
+                            EchoLogits(history, logits);
+                            if (history.size() == length) {
+                              logits[3] = std::numeric_limits<float>::quiet_NaN();
+                            }
+                          });
+      machine.Play(Greedy(1, 20, 100));
+      machine.ExpectClean();
+      return machine.replies[1];
+    };
+    const Reply reply = play(SpecMode::kMtp);
+    EXPECT_EQ(reply.finished->error, "logits: nan at token 3, wanted finite numbers");
+    EXPECT_GT(reply.finished->stats.n_drafted, 0);
+    EXPECT_EQ(reply, play(SpecMode::kOff));
+  }
 }
 
 TEST(Drafting, OnlyWhoMayGuessDoes) {
