@@ -178,7 +178,6 @@ TESTED_ELSEWHERE = {
     "src/helper/packet_index.cc": "src/helper/video_task_test.cc, on clips with key frames and reordered frames",
     "src/app/window_runner.cc": "tests/cli/perplexity_test.cc, through the program itself",
     "src/engine/request.cc": "src/engine/engine_core_test.cc sees every finish reason, tests/cli their names",
-    "src/engine/speculator.cc": "src/engine/draft_test.cc sees who may guess, what is guessed and what becomes of it",
     "src/server/generation.cc": "src/server/routes_test.cc, with replies under way",
     "src/model/checkpoint.cc": "tests/tiny, on whole checkpoints",
     "src/model/model.cc": "tests/tiny, on whole checkpoints",
