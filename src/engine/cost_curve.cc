@@ -12,14 +12,18 @@ namespace {
 /// A pause makes a step slower and nothing makes it faster than it is: what is slower is clipped to
 /// so many times what is known, and what is faster by so much is believed at once.
 constexpr double kSlowest = 1.5;
+constexpr double kSlowestOfMature = 1.25;
 constexpr double kFaster = 0.7;
+/// Above what it can be beside another by so much, a mean is the one of a pause.
+constexpr double kSlack = 1.25;
 /// Measurements after which a bucket's change is taken for a change of the machine's speed or of
 /// the contexts' length, and moves all the others with it.
 constexpr double kMature = 8;
 /// Measurements that a bucket's own mean counts as much as the line after.
-constexpr double kShrinkage = 4;
-/// What the origin counts as, in measurements.
-constexpr double kOriginWeight = 0.01;
+constexpr double kShrinkage = 12;
+/// What the origin counts as, in measurements: enough that a row is taken to cost its share of the
+/// step until something else is known.
+constexpr double kOriginWeight = 0.03;
 
 }  // namespace
 
@@ -34,16 +38,15 @@ size_t CostCurve::BucketOf(int n) {
 
 double CostCurve::Believed(const Bucket& bucket, int n, double seconds) const {
   if (bucket.weight > 0) {
-    return std::min(seconds, kSlowest * bucket.seconds);
+    const double slowest = bucket.weight < kMature ? kSlowest : kSlowestOfMature;
+    return std::min(seconds, slowest * bucket.seconds);
   }
-  // Nothing costs more in company than alone.
-  double most = seconds;
   for (const Bucket& other : buckets_) {
-    if (other.weight > 0 && other.n < n) {
-      most = std::min(most, other.seconds * n / other.n);
+    if (other.weight > 0) {
+      seconds = std::min(seconds, kSlack * other.seconds * std::max(1.0, n / other.n));
     }
   }
-  return most;
+  return seconds;
 }
 
 void CostCurve::Add(int n, double seconds) {
@@ -53,24 +56,23 @@ void CostCurve::Add(int n, double seconds) {
   }
   Bucket& bucket = buckets_[BucketOf(n)];
   seconds = Believed(bucket, n, seconds);
-  if (bucket.weight == 0) {
-    bucket = {1, static_cast<double>(n), seconds};
-    ++n_known_;
-    return;
-  }
   const double before = bucket.seconds;
   const bool is_mature = bucket.weight >= kMature;
-  bucket.weight = std::min(bucket.weight + 1, kMemory);
-  if (seconds < kFaster * before) {
-    bucket.weight = 1;
-  }
+  bucket.weight = seconds < kFaster * before ? 1 : std::min(bucket.weight + 1, kMemory);
   bucket.n += (n - bucket.n) / bucket.weight;
   bucket.seconds += (seconds - before) / bucket.weight;
-  if (!is_mature) {
-    return;
-  }
+  n_largest_ = std::max(n_largest_, n);
   for (Bucket& other : buckets_) {
-    other.seconds *= &other == &bucket ? 1 : bucket.seconds / before;
+    if (&other == &bucket || other.weight == 0) {
+      continue;
+    }
+    other.seconds *= is_mature ? bucket.seconds / before : 1;
+    // Less takes no longer, and nothing costs more in company than alone.
+    const double most = kSlack * bucket.seconds * std::max(1.0, other.n / bucket.n);
+    if (other.seconds > most) {
+      other.seconds = most;
+      other.weight = 1;
+    }
   }
 }
 
@@ -88,14 +90,14 @@ CostCurve::Line CostCurve::LineNear(int n) const {
     line.seconds += weight * bucket.seconds;
   };
   const Bucket origin = {kOriginWeight, 0, 0};
-  add(weigh(origin), origin);
+  add(kOriginWeight, origin);
   for (const Bucket& bucket : buckets_) {
     add(weigh(bucket), bucket);
   }
   line.n /= sum;
   line.seconds /= sum;
-  double slopes = weigh(origin) * line.n * line.seconds;
-  double squares = weigh(origin) * line.n * line.n;
+  double slopes = kOriginWeight * line.n * line.seconds;
+  double squares = kOriginWeight * line.n * line.n;
   for (const Bucket& bucket : buckets_) {
     const double weight = weigh(bucket);
     slopes += weight * (bucket.n - line.n) * (bucket.seconds - line.seconds);

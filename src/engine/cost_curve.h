@@ -17,7 +17,8 @@ class CostCurve {
   /// `n` of something, at least 1, took `seconds`. What is not above 0 and finite is ignored.
   void Add(int n, double seconds);
 
-  [[nodiscard]] bool empty() const { return n_known_ == 0; }
+  [[nodiscard]] bool empty() const { return n_largest_ == 0; }
+  [[nodiscard]] int n_largest() const { return n_largest_; }  ///< count that was measured; 0: none
 
   /// Seconds of `first`, `first` + 1, ... `first` + `n_more`: positive and never falling. While
   /// only one count is known, seconds are in proportion to counts. Not while empty().
@@ -47,7 +48,7 @@ class CostCurve {
   [[nodiscard]] Line LineNear(int n) const;
 
   std::array<Bucket, kExact + kOctaves * kPerOctave + 1> buckets_;
-  int n_known_ = 0;
+  int n_largest_ = 0;
 };
 
 }  // namespace facet

@@ -10,19 +10,24 @@ namespace facet {
 namespace {
 
 constexpr double kUnknownChance = 0.5;
-constexpr double kPriorGuesses = 4;  ///< guesses that a prior counts as
-constexpr double kAllMemory = 200;   ///< guesses of all sequences that make the prior
-constexpr double kLeastGain = 1e-3;  ///< tokens; what brings less is not considered
+constexpr double kPriorGuesses = 12;  ///< guesses that a prior counts as
+constexpr double kAllMemory = 200;    ///< guesses of all sequences that make the prior
+constexpr double kLeastGain = 1e-3;   ///< tokens; what brings less is not considered
 
 /// Rounds of a source, of one draft, two and three, before anything is decided on it.
 constexpr int kFirstRounds = 3;
+constexpr int kLongestProbe = 4;
 constexpr int kFirstWait = 32;  ///< steps between looks at a source that doesn't pay
 constexpr int kLongestWait = 512;
+/// A gain of less than this part of a step's time is checked by a step without drafts now and then.
+constexpr double kDoubtful = 0.3;
+constexpr int kPlainWait = 16;
 constexpr double kProbeShare = 0.01;  ///< of the time, what probes may cost
 constexpr double kProbeSteps = 4;     ///< that are saved up for probes at most
 /// What is known from before a wait counts so much beside what the probe says.
 constexpr double kStale = 0.75;
 
+constexpr double kMargin = 1.015;  ///< a gain below this may be one of measuring
 constexpr double kLeastSeconds = 1e-9;
 
 }  // namespace
@@ -136,6 +141,7 @@ void DraftGovernor::CutToBest(std::span<const DraftOffer> offers, Plan* plan,
   drafts.resize(std::min(drafts.size(), plan->more_s.size() - 1));
 
   plan->rate = static_cast<double>(offers.size()) / plan->plain_s;
+  const double least_rate = kMargin * plan->rate;
   double n_tokens = static_cast<double>(offers.size());
   size_t n_model = 0;
   size_t n_best = 0;
@@ -144,7 +150,7 @@ void DraftGovernor::CutToBest(std::span<const DraftOffer> offers, Plan* plan,
     n_tokens += draft.gain;
     n_model += (*choices)[draft.offer].source == DraftSource::kModel ? 1 : 0;
     const double rate = n_tokens / (plan->plain_s + plan->more_s[n] + plan->drafts_s[n_model]);
-    if (rate > plan->rate) {
+    if (rate > std::max(plan->rate, least_rate)) {
       plan->rate = rate;
       n_best = n;
     }
@@ -170,7 +176,8 @@ void DraftGovernor::Probe(std::span<const DraftOffer> offers, const Plan& plan,
       }
       const int n_rounds = n_rounds_[static_cast<size_t>(source)];
       bool& is_taken = is_first_round_taken[static_cast<size_t>(source)];
-      DraftChoice probe = {source, 1, true};
+      const DraftRecord::Counts& counts = offers[at].record->of(source);
+      DraftChoice probe = {source, std::min(n_most, counts.n_probe), true};
       if (n_rounds < kFirstRounds) {
         if (is_taken) {
           continue;
@@ -179,7 +186,7 @@ void DraftGovernor::Probe(std::span<const DraftOffer> offers, const Plan& plan,
         probe.n_drafts = std::min(n_most, 1 + n_rounds);
       } else {
         const double loss_s = WorthOf(offers[at], choice, plan) - WorthOf(offers[at], probe, plan);
-        if (offers[at].record->of(source).next_look > n_steps_ || loss_s > probe_s_) {
+        if (counts.next_look > n_steps_ || loss_s > probe_s_) {
           continue;
         }
         probe_s_ -= std::max(0.0, loss_s);
@@ -191,6 +198,18 @@ void DraftGovernor::Probe(std::span<const DraftOffer> offers, const Plan& plan,
   }
 }
 
+bool DraftGovernor::MeasuresPlain(size_t n_offers, const Plan& plan) {
+  const double n_tokens = static_cast<double>(n_offers);
+  const double loss_s = plan.plain_s - n_tokens / plan.rate;
+  const bool is_doubtful = loss_s > 0 && loss_s < kDoubtful * plan.plain_s;
+  if (!is_doubtful || n_steps_ < next_plain_ || loss_s > probe_s_) {
+    return false;
+  }
+  next_plain_ = n_steps_ + kPlainWait;
+  probe_s_ -= loss_s;
+  return true;
+}
+
 std::vector<DraftChoice> DraftGovernor::Choose(std::span<const DraftOffer> offers, int n_other_rows,
                                                int n_most) {
   std::vector<DraftChoice> choices(offers.size());
@@ -198,7 +217,8 @@ std::vector<DraftChoice> DraftGovernor::Choose(std::span<const DraftOffer> offer
   for (const DraftOffer& offer : offers) {
     n_offered += std::max(offer.n_model, offer.n_match);
   }
-  n_most = std::min(n_most, n_offered);
+  const int n_rows = static_cast<int>(offers.size()) + n_other_rows;
+  n_most = std::min({n_most, n_offered, std::max(1, 2 * run_s_.n_largest() - n_rows)});
   if (n_most <= 0 || run_s_.empty()) {
     return choices;
   }
@@ -209,6 +229,9 @@ std::vector<DraftChoice> DraftGovernor::Choose(std::span<const DraftOffer> offer
       choices[at] = Better(offers[at], plan);
     }
     CutToBest(offers, &plan, &choices);
+  }
+  if (MeasuresPlain(offers.size(), plan)) {
+    return std::vector<DraftChoice>(offers.size());
   }
   Probe(offers, plan, &choices);
   return choices;
@@ -239,9 +262,11 @@ void DraftGovernor::ObserveDrafts(const DraftChoice& made, int n_accepted, Draft
   n_deepest = std::max(n_deepest, made.n_drafts);
   if (n_accepted == made.n_drafts) {
     counts.n_wait = 0;
+    counts.n_probe = std::min(2 * counts.n_probe, kLongestProbe);
     counts.next_look = n_steps_;
     return;
   }
+  counts.n_probe = 1;
   counts.n_wait =
       made.is_probe ? std::clamp(2 * counts.n_wait, kFirstWait, kLongestWait) : kFirstWait;
   counts.next_look = n_steps_ + counts.n_wait;

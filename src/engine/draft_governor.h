@@ -31,7 +31,7 @@ inline constexpr int kLongMatchTokens = 5;
 class DraftRecord {
  public:
   /// The last `memory` guesses count, more or less.
-  explicit DraftRecord(double memory = 24) : memory_(memory) {}
+  explicit DraftRecord(double memory = 32) : memory_(memory) {}
 
   /// Of `n_drafted` guesses in a row the first `n_accepted` were right.
   void Add(DraftSource source, int n_drafted, int n_accepted);
@@ -45,6 +45,7 @@ class DraftRecord {
     double n_right = 0;
     double n_wrong = 0;
     int n_wait = 0;         ///< steps between the last two looks at a source that doesn't pay
+    int n_probe = 1;        ///< drafts of the next look
     int64_t next_look = 0;  ///< step of the governor's
   };
   Counts& of(DraftSource source) { return counts_[static_cast<size_t>(source)]; }
@@ -108,6 +109,8 @@ class DraftGovernor {
   /// Makes choices of sources that should be looked at.
   void Probe(std::span<const DraftOffer> offers, const Plan& plan,
              std::vector<DraftChoice>* choices);
+  /// Whether this step should have no drafts, so that what they gain is measured.
+  [[nodiscard]] bool MeasuresPlain(size_t n_offers, const Plan& plan);
   /// Seconds' worth of `choice` at the plan's rate, beyond having no drafts.
   [[nodiscard]] double WorthOf(const DraftOffer& offer, const DraftChoice& choice,
                                const Plan& plan) const;
@@ -118,6 +121,7 @@ class DraftGovernor {
   std::array<int, kDraftSources> n_rounds_{};   ///< that were verified
   std::array<int, kDraftSources> n_deepest_{};  ///< drafts of the longest of them
   int64_t n_steps_ = 0;
+  int64_t next_plain_ = 0;
   double probe_s_ = 0;  ///< what probes may still cost
 };
 
