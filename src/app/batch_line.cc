@@ -81,6 +81,16 @@ Status ReadSeed(const std::string& where, const Json& value, BatchRequest* reque
   return {};
 }
 
+Status ReadSpec(const std::string& where, const Json& value, BatchRequest* request) {
+  const std::optional<SpecMode> mode =
+      value.is_string() ? FindSpecMode(value.as_string()) : std::nullopt;
+  if (!mode) {
+    return Refuse(where, value.Dump(), "auto, mtp, ngram or off");
+  }
+  request->options.spec = *mode;
+  return {};
+}
+
 Status ReadStop(const std::string& where, const Json& value, BatchRequest* request) {
   constexpr const char* kWanted = "a string or an array of strings";
   std::vector<std::string>& stop = request->options.stop;
@@ -218,6 +228,7 @@ constexpr Field kFields[] = {
     Both<ReadStop>("stop"),
     Both<ReadLogitBias>("logit_bias"),
     Both<ReadModel>("model"),
+    Both<ReadSpec>("spec"),
     Both<OnlyOne>("n"),
     Both<OnlyFalse>("stream"),
     Both<OnlyFalse>("logprobs"),

@@ -76,6 +76,18 @@ TEST(BatchRequest, TakesTheCommandLinesValuesWhereTheLineSaysNothing) {
             R"([{"role":"system","content":"Be brief."},{"role":"user","content":"Hi"}])");
 }
 
+TEST(BatchRequest, SaysWhoGuessesTokens) {
+  Options defaults;
+  defaults.spec = SpecMode::kNgram;
+  EXPECT_EQ(Read(R"({"prompt":"x"})", defaults)->options.spec, SpecMode::kNgram);
+  EXPECT_EQ(Read(R"({"prompt":"x","spec":"off"})", defaults)->options.spec, SpecMode::kOff);
+  EXPECT_EQ(Read(OpenAi(R"({"messages":[],"spec":"mtp"})"))->options.spec, SpecMode::kMtp);
+  EXPECT_EQ(ErrorOf(R"({"prompt":"x","spec":"on"})"),
+            "spec: \"on\", wanted auto, mtp, ngram or off");
+  EXPECT_EQ(ErrorOf(OpenAi(R"({"messages":[],"spec":1})")),
+            "body.spec: 1, wanted auto, mtp, ngram or off");
+}
+
 TEST(BatchRequest, ReadsEverySetting) {
   for (const bool is_open_ai : {false, true}) {
     const std::string body =

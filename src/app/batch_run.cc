@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "app/commands.h"
+#include "app/drafting.h"
 #include "app/generator.h"
 #include "app/progress.h"
 #include "app/terminal.h"
@@ -64,11 +65,14 @@ bool IsBlank(std::string_view text) {
 }  // namespace
 
 std::string SummaryText(const BatchCounts& counts, double elapsed_s) {
-  return fmt::format(
+  const std::string text = fmt::format(
       "answered {}, failed {}, skipped {} in {:.1f} s; {} prompt tokens, {} of replies, "
       "{:.1f} tokens/s",
       counts.n_answered, counts.n_failed, counts.n_skipped, elapsed_s, counts.n_prompt,
       counts.n_reply, elapsed_s > 0 ? static_cast<double>(counts.n_reply) / elapsed_s : 0);
+  return counts.n_drafted == 0 ? text
+                               : text + fmt::format("; {} of {} drafted tokens accepted",
+                                                    counts.n_accepted, counts.n_drafted);
 }
 
 BatchRun::BatchRun(const Options& options, const LoadedModel& model, LineReader* lines,
@@ -85,6 +89,7 @@ BatchRun::BatchRun(const Options& options, const LoadedModel& model, LineReader*
 Status BatchRun::Start(const RunnerOptions& runner_options) {
   RunnerOptions with_sequences = runner_options;
   with_sequences.media = model_.media();
+  with_sequences.drafter = model_.drafter();
   with_sequences.n_sequences =
       SequencesWithin(model_.checkpoint().config(), runner_options, n_lines_);
   FACET_ASSIGN(std::unique_ptr<Runner> runner, MakeRunner(model_.checkpoint(), with_sequences));
@@ -95,6 +100,7 @@ Status BatchRun::Start(const RunnerOptions& runner_options) {
   engine_options.token_bytes = [&vocab = model_.vocab()](int32_t token) {
     return vocab.bytes(token);
   };
+  SetDrafting(options_, &engine_options);
   engine_ = std::make_unique<Engine>(std::move(runner), std::move(engine_options));
   return {};
 }
@@ -243,6 +249,8 @@ Status BatchRun::TakeEvent(const Event& event) {
   ++counts_.n_answered;
   counts_.n_prompt += event.stats.n_prompt;
   counts_.n_reply += event.stats.n_generated;
+  counts_.n_drafted += event.stats.n_drafted;
+  counts_.n_accepted += event.stats.n_accepted;
   return results_->Write(
       ResultLine(finished.key, finished.reply, static_cast<int64_t>(std::time(nullptr))));
 }
@@ -273,7 +281,7 @@ int RunBatch(Options options, const Environment& environment) {
     return code;
   }
   std::optional<Spinner> spinner("loading " + options.model);
-  const auto model = LoadedModel::LoadWithMedia(options);
+  const auto model = LoadedModel::LoadToGenerate(options, true);
   spinner.reset();
   if (!model.ok()) {
     return Fail(model.error(), kExitModelRefused);

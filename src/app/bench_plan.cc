@@ -14,6 +14,7 @@ namespace {
 constexpr size_t kMaxItems = 64;
 constexpr int kMaxTokens = 1 << 20;
 constexpr int kMaxSequences = 256;
+constexpr int kVerifySequences = 4;
 
 struct Range {
   int min;
@@ -91,19 +92,34 @@ class CaseAdder {
       return {};
     }
     if (bench.n_positions() <= n_most_) {
-      plan_->cases.push_back(bench);
-      plan_->n_context = std::max(plan_->n_context, bench.n_positions());
+      Keep(bench, &plan_->cases);
       return {};
     }
     if (is_default) {
       plan_->left_out.push_back(bench);
       return {};
     }
+    return TooLong(bench, where);
+  }
+
+  Status AddVerify(const BenchCase& bench) {
+    if (bench.n_positions() > n_most_) {
+      return TooLong(bench, "--n-depth");
+    }
+    Keep(bench, &plan_->verify_cases);
+    return {};
+  }
+
+ private:
+  void Keep(const BenchCase& bench, std::vector<BenchCase>* cases) {
+    cases->push_back(bench);
+    plan_->n_context = std::max(plan_->n_context, bench.n_positions());
+  }
+  [[nodiscard]] Error TooLong(const BenchCase& bench, const char* where) const {
     return Refuse(where, fmt::format("{}: {} positions", NameOf(bench), bench.n_positions()),
                   fmt::format("at most the {} of the model", n_most_));
   }
 
- private:
   int n_most_;
   BenchPlan* plan_;
 };
@@ -113,6 +129,9 @@ class CaseAdder {
 std::string NameOf(const BenchCase& bench) {
   if (bench.is_prefill()) {
     return fmt::format("prefill {}", bench.n_prompt);
+  }
+  if (bench.n_rows > 1) {
+    return fmt::format("verify {} x {} rows", bench.n_sequences, bench.n_rows);
   }
   std::string name = bench.n_sequences > 1
                          ? fmt::format("decode {} x {}", bench.n_sequences, bench.n_gen)
@@ -144,7 +163,15 @@ Result<BenchPlan> PlanBench(const Options& options, int n_model_context) {
       }
     }
   }
-  if (plan.cases.empty()) {
+  for (const int n_sequences : {1, kVerifySequences}) {
+    for (int n_rows = 1; options.drafting && n_rows <= kMaxDrafts; ++n_rows) {
+      FACET_RETURN_IF_ERROR(adder.AddVerify({.n_gen = kVerifySteps * n_rows,
+                                             .n_depth = lists.depths[0],
+                                             .n_sequences = n_sequences,
+                                             .n_rows = n_rows}));
+    }
+  }
+  if (plan.cases.empty() && plan.verify_cases.empty()) {
     return Refuse("facet bench", "nothing to measure",
                   "--n-prompt or --n-gen that the model's context holds");
   }

@@ -115,5 +115,25 @@ TEST(BenchPlan, RefusesNothing) {
       "holds");
 }
 
+TEST(PlanBench, DraftingIsStepsOfOneAndFourSequences) {
+  Options options;
+  options.quick = true;
+  options.bench_depths = "7";
+  options.drafting = true;
+  const auto plan = PlanBench(options, 1000);
+  ASSERT_TRUE(plan.ok()) << plan.error().Message();
+  ASSERT_EQ(plan->verify_cases.size(), 32U);
+  const BenchCase& last = plan->verify_cases.back();
+  EXPECT_EQ(last.n_gen, 32);
+  EXPECT_EQ(last.n_depth, 7);
+  EXPECT_EQ(last.n_sequences, 4);
+  EXPECT_EQ(NameOf(last), "verify 4 x 16 rows");
+  options.bench_prompts = "0";
+  options.bench_gens = "0";
+  EXPECT_TRUE(PlanBench(options, 1000)->cases.empty());
+  EXPECT_EQ(PlanBench(options, 38).error().Message(),
+            "--n-depth: verify 1 x 16 rows: 39 positions, wanted at most the 38 of the model");
+}
+
 }  // namespace
 }  // namespace facet

@@ -86,20 +86,23 @@ std::string CpuName(std::string_view cpuinfo) {
   return IsValidUtf8(name) && !name.empty() ? std::string(name) : "unknown";
 }
 
-std::string BenchHead(const BenchSetting& setting, const Style& style) {
+std::string BenchHead(const BenchSetting& setting) {
   const auto plural = [](int n) { return n == 1 ? "" : "s"; };
   return fmt::format(
       "model    {}, {}: {}\n"
       "machine  {}, {} core{}, {} of memory\n"
       "compute  {}, {} thread{}, weights {}, keys and values {}\n"
-      "limits   {}/s read, {} Gop/s multiplied\n\n"
-      "{}{:<23}{:>9}{:>16}{:>7}{:>7}  {}{}\n",
+      "limits   {}/s read, {} Gop/s multiplied\n",
       ShownLine(setting.model), ShownBytes(static_cast<double>(setting.file_bytes)),
       ShownLine(setting.file), ShownLine(setting.cpu), setting.n_cores, plural(setting.n_cores),
       ShownBytes(static_cast<double>(setting.memory_bytes)), setting.isa, setting.n_threads,
       plural(setting.n_threads), setting.is_packed ? "packed" : "as in the file", setting.kv_type,
-      ShownBytes(setting.rates.read_bytes), Billions(setting.rates.operations), style.bold, "work",
-      "tokens/s", "min .. max", "GB/s", "Gop/s", "of the limit", style.reset);
+      ShownBytes(setting.rates.read_bytes), Billions(setting.rates.operations));
+}
+
+std::string BenchColumns(const Style& style) {
+  return fmt::format("\n{}{:<23}{:>9}{:>16}{:>7}{:>7}  {}{}\n", style.bold, "work", "tokens/s",
+                     "min .. max", "GB/s", "Gop/s", "of the limit", style.reset);
 }
 
 std::string BenchRow(const BenchSetting& setting, const BenchResult& result, const Style& style) {

@@ -52,8 +52,9 @@ Spread SpreadOf(std::span<const double> values);
 /// The name that /proc/cpuinfo gives the first processor; "unknown" where it gives none (Arm).
 std::string CpuName(std::string_view cpuinfo);
 
-/// The setting, and the head of the table of rows.
-std::string BenchHead(const BenchSetting& setting, const Style& style);
+/// The setting, some lines; the head of the table of rows; and its rows.
+std::string BenchHead(const BenchSetting& setting);
+std::string BenchColumns(const Style& style);
 std::string BenchRow(const BenchSetting& setting, const BenchResult& result, const Style& style);
 
 /// `is_complete`: nothing that was planned is missing.

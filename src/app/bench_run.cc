@@ -76,21 +76,65 @@ Result<std::vector<double>> BenchRunner::Measure(const BenchCase& bench, int n_r
   return seconds;
 }
 
+Result<std::vector<double>> BenchRunner::MeasureDrafts(const BenchCase& bench, int n_drafts,
+                                                       int n_repetitions) {
+  std::vector<double> seconds;
+  repetition_ = 0;
+  FACET_RETURN_IF_ERROR(Prepare(bench));
+  FACET_RETURN_IF_ERROR(Generate(1, 1));
+  if (is_interrupted_) {
+    return seconds;
+  }
+  const std::vector<float> hidden(runner_->hidden().begin(), runner_->hidden().end());
+  const std::vector<DraftTask> tasks = MakeDraftTasks(hidden, n_drafts);
+  FACET_RETURN_IF_ERROR(runner_->Draft(tasks));  // warms up
+  n_total_ = n_drafts * bench.n_sequences;
+  while (repetition_ < n_repetitions && !hooks_.is_interrupted()) {
+    ++repetition_;
+    const auto start = std::chrono::steady_clock::now();
+    FACET_RETURN_IF_ERROR(runner_->Draft(tasks));
+    seconds.push_back(SecondsSince(start));
+    hooks_.on_progress(repetition_, n_total_, n_total_);
+  }
+  return seconds;
+}
+
+/// What follows each sequence's last token, whose row of `hidden` is in their order.
+std::vector<DraftTask> BenchRunner::MakeDraftTasks(std::span<const float> hidden, int n_drafts) {
+  std::vector<DraftTask> tasks;
+  tasks.reserve(sequences_.size());
+  const size_t width = hidden.size() / sequences_.size();
+  for (Sequence& sequence : sequences_) {
+    const size_t index = tasks.size();
+    const int pos = sequence.n_done;
+    FACET_CHECK(sequence.full.Grow(pos + 1));
+    FACET_CHECK(sliding_pool_->n_blocks() == 0 || sequence.sliding.Grow(pos + 1));
+    tasks.push_back({.token = TokenAt(static_cast<int>(index), pos),
+                     .pos = pos,
+                     .hidden = hidden.subspan(index * width, width),
+                     .blocks = {sequence.sliding.blocks(), sequence.full.blocks()},
+                     .n_drafts = n_drafts});
+  }
+  return tasks;
+}
+
 Status BenchRunner::Prepare(const BenchCase& bench) {
   Resize(bench.n_sequences);
   n_done_ = 0;
-  const int n_warm_up = bench.is_prefill() ? std::min(bench.n_prompt, ChunkRows()) : 1;
+  const int n_warm_up = bench.is_prefill() ? std::min(bench.n_prompt, ChunkRows()) : bench.n_rows;
   n_total_ = (bench.n_depth + n_warm_up) * bench.n_sequences;
   for (int index = 0; index < bench.n_sequences; ++index) {
     FACET_RETURN_IF_ERROR(Prefill(index, bench.n_depth, false));
   }
-  FACET_RETURN_IF_ERROR(bench.is_prefill() ? Prefill(0, n_warm_up, true) : Generate(n_warm_up));
+  FACET_RETURN_IF_ERROR(bench.is_prefill() ? Prefill(0, n_warm_up, true)
+                                           : Generate(n_warm_up, bench.n_rows));
   Rewind(bench.n_depth);
   return {};
 }
 
 Status BenchRunner::Repeat(const BenchCase& bench) {
-  return bench.is_prefill() ? Prefill(0, bench.n_prompt, true) : Generate(bench.n_gen);
+  return bench.is_prefill() ? Prefill(0, bench.n_prompt, true)
+                            : Generate(bench.n_gen, bench.n_rows);
 }
 
 /// Runs the next tokens of a sequence as the chunks of a prompt; of the last one's last row the
@@ -112,12 +156,12 @@ Status BenchRunner::Prefill(int index, int n_tokens, bool wants_logits) {
   return {};
 }
 
-/// One row of each sequence at a time. What leaves the window meanwhile is not dropped, for the
-/// next repetition needs it.
-Status BenchRunner::Generate(int n_tokens) {
-  for (int token = 0; token < n_tokens && !is_interrupted_; ++token) {
-    for (size_t index = 0; index < sequences_.size(); ++index) {
-      AddRow(static_cast<int>(index), true);
+/// So many tokens of each sequence, `n_rows` at a time. What leaves the window meanwhile is not
+/// dropped, for the next repetition needs it.
+Status BenchRunner::Generate(int n_tokens, int n_rows) {
+  for (int token = 0; token < n_tokens && !is_interrupted_; token += n_rows) {
+    for (size_t row = 0; row < sequences_.size() * static_cast<size_t>(n_rows); ++row) {
+      AddRow(static_cast<int>(row / static_cast<size_t>(n_rows)), true);
     }
     FACET_RETURN_IF_ERROR(RunBatch());
   }
@@ -127,13 +171,14 @@ Status BenchRunner::Generate(int n_tokens) {
 void BenchRunner::AddRow(int index, bool wants_logits) {
   Sequence& sequence = sequences_[static_cast<size_t>(index)];
   const int pos = sequence.n_done++;
+  batch_.rows.push_back(
+      {.sequence = index, .pos = pos, .token = TokenAt(index, pos), .wants_logits = wants_logits});
+}
+
+int32_t BenchRunner::TokenAt(int index, int pos) const {
   const auto counter = static_cast<uint64_t>(index) << 32 | static_cast<uint64_t>(pos);
-  const uint64_t token =
-      RandomBits(kTokenSeed, counter) % static_cast<uint64_t>(runner_->info().n_vocab);
-  batch_.rows.push_back({.sequence = index,
-                         .pos = pos,
-                         .token = static_cast<int32_t>(token),
-                         .wants_logits = wants_logits});
+  return static_cast<int32_t>(RandomBits(kTokenSeed, counter) %
+                              static_cast<uint64_t>(runner_->info().n_vocab));
 }
 
 /// Runs the rows that were added, unless the user has pressed Ctrl-C.

@@ -40,6 +40,12 @@ class BenchRunner {
   /// at the same depth.
   Result<std::vector<double>> Measure(const BenchCase& bench, int n_repetitions);
 
+  /// The same of one call of the drafter that guesses `n_drafts` tokens after each sequence, which
+  /// has one token more than the case's depth. Only where there is a drafter.
+  Result<std::vector<double>> MeasureDrafts(const BenchCase& bench, int n_drafts,
+                                            int n_repetitions);
+  [[nodiscard]] bool has_drafter() const { return runner_->info().drafts; }
+
  private:
   struct Sequence {
     BlockTable sliding;
@@ -50,7 +56,9 @@ class BenchRunner {
   Status Prepare(const BenchCase& bench);
   Status Repeat(const BenchCase& bench);
   Status Prefill(int index, int n_tokens, bool wants_logits);
-  Status Generate(int n_tokens);
+  Status Generate(int n_tokens, int n_rows);
+  std::vector<DraftTask> MakeDraftTasks(std::span<const float> hidden, int n_drafts);
+  [[nodiscard]] int32_t TokenAt(int index, int pos) const;
   void AddRow(int index, bool wants_logits);
   Status RunBatch();
   void Rewind(int n_positions);

@@ -59,7 +59,9 @@ struct Bench {
                              .n_context = fitted.n_context,
                              .sliding_window = config.sliding_window,
                              .n_sliding_blocks = plan.sliding.n_blocks,
-                             .n_full_blocks = plan.full.n_blocks};
+                             .n_full_blocks = plan.full.n_blocks,
+                             .n_embd = 1,
+                             .drafts = true};
     auto fake = std::make_unique<FakeRunner>(info, testing::HashLogits);
     runner = fake.get();
     runner->before_run = [this](const Batch& batch) {
@@ -134,6 +136,37 @@ TEST(BenchRun, PlannedMemoryIsEnoughForEveryCaseInAnyOrder) {
   for (const BenchCase& wanted : cases) {
     EXPECT_EQ(bench.MeasureOrDie(wanted, 2).size(), 2U) << NameOf(wanted);
   }
+}
+
+TEST(BenchRun, VerifiedRowsAreStepsOfSeveralRows) {
+  const BenchCase verify = {.n_gen = 6, .n_depth = 40, .n_sequences = 2, .n_rows = 3};
+  Bench bench({verify});
+  EXPECT_EQ(bench.MeasureOrDie(verify, 1).size(), 1U);
+  const std::vector<Seen> all = {
+      {40, 0, false, 0}, {40, 0, false, 0}, {6, 6, true, 40}, {6, 6, true, 40}, {6, 6, true, 43}};
+  EXPECT_EQ(bench.seen, all);
+}
+
+TEST(BenchRun, DraftsFollowOneTokenOfEachSequence) {
+  const BenchCase verify = {.n_gen = 32, .n_depth = 40, .n_sequences = 2, .n_rows = 16};
+  Bench bench({verify});
+  std::vector<std::vector<int>> calls;  // positions, then drafts
+  bench.runner->propose = [](std::span<const int32_t>, int n) {
+    return std::vector<int32_t>(static_cast<size_t>(n), 1);
+  };
+  bench.runner->before_draft = [&calls](std::span<const DraftTask> tasks) {
+    std::vector<int>& call = calls.emplace_back();
+    for (const DraftTask& task : tasks) {
+      EXPECT_EQ(task.hidden.size(), 1U);
+      call.insert(call.end(), {task.pos, task.n_drafts});
+    }
+    return Status();
+  };
+  const auto seconds = bench.bench->MeasureDrafts(verify, 5, 2);
+  ASSERT_TRUE(seconds.ok()) << seconds.error().Message();
+  EXPECT_EQ(seconds->size(), 2U);
+  EXPECT_EQ(calls, (std::vector<std::vector<int>>(3, {41, 5, 41, 5})));
+  EXPECT_EQ(bench.runner->faults(), std::vector<std::string>());
 }
 
 TEST(BenchRun, AnInterruptKeepsWholeRepetitions) {

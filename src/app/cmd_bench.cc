@@ -10,11 +10,13 @@
 #include <system_error>
 #include <utility>
 
+#include "app/bench_drafts.h"
 #include "app/bench_plan.h"
 #include "app/bench_report.h"
 #include "app/bench_run.h"
 #include "app/bench_work.h"
 #include "app/commands.h"
+#include "app/drafting.h"
 #include "app/embedded_model.h"
 #include "app/loaded_model.h"
 #include "app/model_source.h"
@@ -146,29 +148,81 @@ class Measurement {
     setting_.load_s = SecondsSince(start);
     const InterruptGuard guard;
     ProgressLine progress("measuring");
-    BenchRunner bench(
-        std::move(runner),
-        {.is_interrupted = [&guard] { return guard.is_interrupted(); },
-         .on_progress = [&](int repetition, int n_done,
-                            int n_total) { Show(repetition, n_done, n_total, &progress); }});
-    FACET_RETURN_IF_ERROR(Print(options_.json ? "" : BenchHead(setting_, style_)));
+    progress_ = &progress;
+    BenchRunner bench(std::move(runner),
+                      {.is_interrupted = [&guard] { return guard.is_interrupted(); },
+                       .on_progress = [this](int repetition, int n_done,
+                                             int n_total) { Show(repetition, n_done, n_total); }});
+    FACET_RETURN_IF_ERROR(Print(options_.json ? "" : BenchHead(setting_)));
+    FACET_RETURN_IF_ERROR(Print(options_.json || plan_.cases.empty() ? "" : BenchColumns(style_)));
     for (const BenchCase& wanted : plan_.cases) {
       present_ = &wanted;
       FACET_ASSIGN(const std::vector<double> seconds, bench.Measure(wanted, plan_.n_repetitions));
       progress.Erase();
       FACET_RETURN_IF_ERROR(Add(wanted, runner_options.kv_type, seconds));
     }
+    FACET_RETURN_IF_ERROR(MeasureDrafting(&bench));
     const bool is_complete = !guard.is_interrupted();
-    FACET_RETURN_IF_ERROR(
-        Print(options_.json ? BenchJson(setting_, results_, is_complete).Dump(2) + "\n" : ""));
+    FACET_RETURN_IF_ERROR(Print(options_.json ? ResultJson(is_complete).Dump(2) + "\n" : ""));
     return is_complete;
   }
 
  private:
-  void Show(int repetition, int n_done, int n_total, ProgressLine* progress) const {
+  /// --drafting: for each number of sequences the steps, then the chains of drafts. What is not
+  /// whole when the user ends it is dropped.
+  Status MeasureDrafting(BenchRunner* bench) {
+    DraftCosts costs;
+    for (const BenchCase& verify : plan_.verify_cases) {
+      costs.n_sequences = verify.n_sequences;
+      costs.n_depth = verify.n_depth;
+      present_ = &verify;
+      FACET_ASSIGN(const std::vector<double> seconds, bench->Measure(verify, plan_.n_repetitions));
+      if (seconds.empty()) {
+        return {};
+      }
+      costs.verify_s.push_back(SpreadOf(seconds).median / kVerifySteps);
+      if (verify.n_rows < kMaxDrafts) {
+        continue;
+      }
+      FACET_ASSIGN(costs.draft_s, MeasureChains(verify, bench));
+      if (bench->has_drafter() && costs.draft_s.empty()) {
+        return {};
+      }
+      progress_->Erase();
+      FACET_RETURN_IF_ERROR(Print(options_.json ? "" : DraftTable(costs, style_)));
+      drafting_.push_back(std::exchange(costs, {}));
+    }
+    return {};
+  }
+
+  /// Seconds of 1, 2, ... --spec-max drafts, as far as they were measured.
+  [[nodiscard]] Result<std::vector<double>> MeasureChains(const BenchCase& verify,
+                                                          BenchRunner* bench) const {
+    std::vector<double> chains;
+    chains.reserve(kMaxDrafts);
+    for (int n = 1; bench->has_drafter() && n <= options_.spec_max; ++n) {
+      FACET_ASSIGN(const std::vector<double> seconds,
+                   bench->MeasureDrafts(verify, n, plan_.n_repetitions));
+      if (seconds.empty()) {
+        break;
+      }
+      chains.push_back(SpreadOf(seconds).median);
+    }
+    return chains;
+  }
+
+  [[nodiscard]] Json ResultJson(bool is_complete) const {
+    Json json = BenchJson(setting_, results_, is_complete);
+    if (!plan_.verify_cases.empty()) {
+      json.Set("drafting", DraftJson(drafting_));
+    }
+    return json;
+  }
+
+  void Show(int repetition, int n_done, int n_total) const {
     const std::string part =
         repetition == 0 ? "preparation" : fmt::format("{} of {}", repetition, plan_.n_repetitions);
-    progress->Show(
+    progress_->Show(
         fmt::format("{}: {}, {} of {} tokens", NameOf(*present_), part, n_done, n_total));
   }
 
@@ -191,16 +245,22 @@ class Measurement {
   const Style style_;
   BenchSetting setting_;
   std::vector<BenchResult> results_;
+  std::vector<DraftCosts> drafting_;
   const BenchCase* present_ = nullptr;
+  ProgressLine* progress_ = nullptr;
 };
 
-/// Whether all was measured.
-Result<bool> Measure(const Options& options, const Checkpoint& checkpoint) {
+/// Whether all was measured. `drafter` may be null.
+Result<bool> Measure(const Options& options, const Checkpoint& checkpoint,
+                     const DrafterCheckpoint* drafter) {
   FACET_ASSIGN(const BenchPlan plan, PlanBench(options, checkpoint.config().n_context));
   Options with_context = options;
   with_context.ctx_size = plan.n_context;
   FACET_ASSIGN(const RunnerOptions wanted, RunnerOptionsFrom(with_context, checkpoint.config()));
-  FACET_ASSIGN(const RunnerOptions fitted, FitRunner(checkpoint.config(), wanted, plan.cases));
+  std::vector<BenchCase> all = plan.cases;
+  all.insert(all.end(), plan.verify_cases.begin(), plan.verify_cases.end());
+  FACET_ASSIGN(RunnerOptions fitted, FitRunner(checkpoint.config(), wanted, all));
+  fitted.drafter = drafter;
   for (const BenchCase& bench : plan.left_out) {
     Note(fmt::format("left out: {}, longer than the model's context of {}", NameOf(bench),
                      checkpoint.config().n_context));
@@ -222,7 +282,13 @@ int RunBench(const Options& options, const Environment& environment) {
   if (!checkpoint.ok()) {
     return Fail(checkpoint.error(), kExitModelRefused);
   }
-  const Result<bool> is_complete = Measure(options, *checkpoint);
+  Options with_model = options;
+  with_model.model = *path;  // one that was made has no drafter of its own
+  const auto drafter = OpenDrafter(with_model, *checkpoint);
+  if (!drafter.ok()) {
+    return Fail(drafter.error(), kExitModelRefused);
+  }
+  const Result<bool> is_complete = Measure(options, *checkpoint, *drafter ? &**drafter : nullptr);
   if (!is_complete.ok()) {
     return Fail(is_complete.error(), kExitFailed);
   }

@@ -172,8 +172,7 @@ int RunRun(Options options, const Environment& environment) {
                                  (options.model.empty() ? "the embedded model" : options.model));
   // Who asks one question of text alone does not wait for encoders.
   const bool wants_media = !options.media.empty() || !options.mmproj.empty() || !text->has_value();
-  const auto model =
-      wants_media ? LoadedModel::LoadWithMedia(options) : LoadedModel::Load(options.model);
+  const auto model = LoadedModel::LoadToGenerate(options, wants_media);
   if (!model.ok()) {
     spinner.reset();
     return Fail(model.error(), kExitModelRefused);
@@ -191,7 +190,7 @@ int RunRun(Options options, const Environment& environment) {
   }
   spinner.reset();  // arranging weights has a line of its own
   Result<Generator> generator =
-      Generator::Create(**model, *runner_options, trace ? &*trace : nullptr);
+      Generator::Create(**model, options, *runner_options, trace ? &*trace : nullptr);
   if (!generator.ok()) {
     return Fail(generator.error(), kExitModelRefused);
   }

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "app/commands.h"
+#include "app/drafting.h"
 #include "app/fingerprint.h"
 #include "app/help.h"
 #include "app/loaded_model.h"
@@ -230,6 +231,7 @@ ServedModel MakeServedModel(const Options& options, const LoadedModel& model,
           .sampling = SamplingFrom(options, model.checkpoint().defaults(), 0),
           .max_tokens = options.max_tokens,
           .thinks = options.think,
+          .spec = options.spec,
           .system_fingerprint = "fp_" + fingerprint.substr(0, 16)};
 }
 
@@ -254,7 +256,7 @@ std::string SummaryText(const Options& options, const LoadedModel& model,
       "at a time), {} of it for prefixes",
       ShownBytes(static_cast<double>(plan.bytes)), runner.n_context, runner.n_sequences,
       Parallel(options), ShownBytes(static_cast<double>(runner.cache_bytes)));
-  return text;
+  return text + "\ndrafting: " + DraftingText(options, model.drafter());
 }
 
 /// A start without the prefixes is worse than one with them, and better than none.
@@ -293,18 +295,18 @@ Result<std::unique_ptr<Engine>> MakeEngine(const Parts& parts,
                                            std::function<void(const StepReport&)> on_step) {
   FACET_ASSIGN(std::unique_ptr<Runner> runner, MakeRunner(parts.model.checkpoint(), parts.runner));
   const Options& options = parts.options;
-  auto engine = std::make_unique<Engine>(
-      std::move(runner),
-      EngineOptions{.max_rows = options.batch_rows,
-                    .max_rows_beside = std::min(options.batch_rows_beside, options.batch_rows),
-                    .max_sequences = Parallel(options),
-                    .max_queue = options.max_queue,
-                    .max_queue_s = static_cast<double>(options.queue_timeout),
-                    .reuses_prefixes = !options.no_prefix_cache,
-                    .media_cache_bytes = int64_t{options.media_cache} << 20,
-                    .token_bytes = [&vocab = parts.model.vocab()](
-                                       int32_t token) { return vocab.bytes(token); },
-                    .on_step = std::move(on_step)});
+  EngineOptions engine_options = {
+      .max_rows = options.batch_rows,
+      .max_rows_beside = std::min(options.batch_rows_beside, options.batch_rows),
+      .max_sequences = Parallel(options),
+      .max_queue = options.max_queue,
+      .max_queue_s = static_cast<double>(options.queue_timeout),
+      .reuses_prefixes = !options.no_prefix_cache,
+      .media_cache_bytes = int64_t{options.media_cache} << 20,
+      .token_bytes = [&vocab = parts.model.vocab()](int32_t token) { return vocab.bytes(token); },
+      .on_step = std::move(on_step)};
+  SetDrafting(options, &engine_options);
+  auto engine = std::make_unique<Engine>(std::move(runner), std::move(engine_options));
   LoadPrefixes(options, parts.fingerprint, engine.get());
   return engine;
 }
@@ -375,7 +377,7 @@ int RunServe(const Options& options) {
   }
   ::signal(SIGPIPE, SIG_IGN);  // the log may be a pipe whose reader goes
   StopOnSignal signals(options.shutdown_timeout);
-  const auto model = LoadedModel::LoadWithMedia(options);
+  const auto model = LoadedModel::LoadToGenerate(options, true);
   if (!model.ok()) {
     return Fail(model.error(), kExitModelRefused);
   }
@@ -383,6 +385,7 @@ int RunServe(const Options& options) {
   Result<RunnerOptions> runner = MakeRunnerOptions(options, config);
   if (runner.ok()) {
     runner->media = (*model)->media();
+    runner->drafter = (*model)->drafter();
   }
   const Result<KvPoolPlan> plan = runner.ok() ? PlanKv(config, *runner) : runner.error();
   if (!plan.ok()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of the embedded model and of its encoders, in the program's read-only data
-// (embedded_model.h).
+// The bytes of the embedded model, of its encoders and of its drafter, in the program's read-only
+// data (embedded_model.h).
 #ifdef __APPLE__
   .const
 #else
@@ -17,6 +17,7 @@
 .endm
 embed facet_embedded_model, FACET_EMBEDDED_MODEL
 embed facet_embedded_projector, FACET_EMBEDDED_PROJECTOR
+embed facet_embedded_drafter, FACET_EMBEDDED_DRAFTER
 #ifdef __ELF__
   .section .note.GNU-stack, "", %progbits
 #endif

@@ -8,6 +8,8 @@ extern const std::byte facet_embedded_model_begin[];
 extern const std::byte facet_embedded_model_end[];
 extern const std::byte facet_embedded_projector_begin[];
 extern const std::byte facet_embedded_projector_end[];
+extern const std::byte facet_embedded_drafter_begin[];
+extern const std::byte facet_embedded_drafter_end[];
 // NOLINTEND(readability-identifier-naming)
 }
 
@@ -19,6 +21,10 @@ std::span<const std::byte> EmbeddedModel() {
 
 std::span<const std::byte> EmbeddedProjector() {
   return {facet_embedded_projector_begin, facet_embedded_projector_end};
+}
+
+std::span<const std::byte> EmbeddedDrafter() {
+  return {facet_embedded_drafter_begin, facet_embedded_drafter_end};
 }
 
 }  // namespace facet

@@ -14,6 +14,9 @@ std::span<const std::byte> EmbeddedModel();
 /// The GGUF file of its encoders of pictures and sound (mmproj). Lives as long as the program.
 std::span<const std::byte> EmbeddedProjector();
 
+/// The GGUF file of its drafter. Lives as long as the program.
+std::span<const std::byte> EmbeddedDrafter();
+
 /// Most soft tokens of a picture that it was trained with, which the file does not say.
 inline constexpr int kEmbeddedImageTokens = 70;
 

@@ -26,5 +26,9 @@ TEST(EmbeddedProjector, IsTheFileOfTheTree) {
   ExpectIsFile(EmbeddedProjector(), "models/tiny/mmproj-facet-tiny.gguf");
 }
 
+TEST(EmbeddedDrafter, IsTheFileOfTheTree) {
+  ExpectIsFile(EmbeddedDrafter(), "models/tiny/facet-tiny-drafter.gguf");
+}
+
 }  // namespace
 }  // namespace facet

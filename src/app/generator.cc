@@ -4,6 +4,7 @@
 #include <random>
 #include <utility>
 
+#include "app/drafting.h"
 #include "app/reply_stream.h"
 #include "app/terminal.h"
 #include "model/model.h"
@@ -48,18 +49,20 @@ class Collector {
 
 }  // namespace
 
-Result<Generator> Generator::Create(const LoadedModel& model, const RunnerOptions& options,
-                                    Trace* trace) {
-  RunnerOptions runner_options = options;
-  runner_options.media = model.media();
-  FACET_ASSIGN(std::unique_ptr<Runner> runner, MakeRunner(model.checkpoint(), runner_options));
+Result<Generator> Generator::Create(const LoadedModel& model, const Options& options,
+                                    const RunnerOptions& runner_options, Trace* trace) {
+  RunnerOptions whole = runner_options;
+  whole.media = model.media();
+  whole.drafter = model.drafter();
+  FACET_ASSIGN(std::unique_ptr<Runner> runner, MakeRunner(model.checkpoint(), whole));
   EngineOptions engine_options;
-  engine_options.max_rows = options.max_rows;
+  engine_options.max_rows = whole.max_rows;
   engine_options.max_sequences = 1;
   engine_options.reuses_prefixes = true;  // a chat goes on where it was
   engine_options.token_bytes = [&vocab = model.vocab()](int32_t token) {
     return vocab.bytes(token);
   };
+  SetDrafting(options, &engine_options);
   return Generator(model, std::make_unique<Engine>(std::move(runner), std::move(engine_options)),
                    trace);
 }
@@ -109,6 +112,7 @@ Request MakeRequest(const Options& options, const LoadedModel& model, std::vecto
   request.stop = options.stop;
   request.end_tokens = model.end_tokens();
   request.suppressed_tokens = model.suppressed_tokens();
+  request.spec = options.spec;
   return request;
 }
 

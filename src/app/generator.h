@@ -32,10 +32,10 @@ class Generator {
   /// error.
   using DeltaSink = std::function<Status(const ReplyDelta&)>;
 
-  /// Allocates and binds, the model's encoders too; the model outlives the generator. `trace` may
-  /// be null and outlives it too.
-  static Result<Generator> Create(const LoadedModel& model, const RunnerOptions& options,
-                                  Trace* trace);
+  /// Allocates and binds, the model's encoders and drafter too; the model outlives the generator.
+  /// `trace` may be null and outlives it too.
+  static Result<Generator> Create(const LoadedModel& model, const Options& options,
+                                  const RunnerOptions& runner_options, Trace* trace);
 
   /// Runs a request to its end on the caller's thread. `is_raw`: all tokens are content.
   /// kCancelled: Ctrl-C.

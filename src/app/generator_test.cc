@@ -18,8 +18,8 @@ class GeneratorTest : public ::testing::Test {
     ::testing::internal::GetCapturedStderr();
     EXPECT_TRUE(model.ok());
     model_ = *std::move(model);
-    auto generator =
-        Generator::Create(*model_, *RunnerOptionsFrom({}, model_->checkpoint().config()), nullptr);
+    auto generator = Generator::Create(
+        *model_, {}, *RunnerOptionsFrom({}, model_->checkpoint().config()), nullptr);
     EXPECT_TRUE(generator.ok()) << generator.error().Message();
     generator_.emplace(*std::move(generator));
   }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <utility>
 
+#include "app/drafting.h"
 #include "app/embedded_model.h"
 #include "app/encoders.h"
 #include "app/progress.h"
@@ -103,6 +104,14 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::LoadWithMedia(const Options& o
       model->media_traits_.image_tokens = kEmbeddedImageTokens;
     }
   }
+  return model;
+}
+
+Result<std::unique_ptr<LoadedModel>> LoadedModel::LoadToGenerate(const Options& options,
+                                                                 bool wants_media) {
+  FACET_ASSIGN(std::unique_ptr<LoadedModel> model,
+               wants_media ? LoadWithMedia(options) : Load(options.model));
+  FACET_ASSIGN(model->drafter_, OpenDrafter(options, model->checkpoint_));
   return model;
 }
 

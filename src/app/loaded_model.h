@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything a command needs of a model before it computes: weights, vocabulary, tokenizer, chat
-// template, which tokens end a reply, and encoders of pictures and sound where they are wanted.
-// From files, a directory, or the program itself.
+// template, which tokens end a reply, and encoders of pictures and sound and a drafter where they
+// are wanted. From files, a directory, or the program itself.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include "engine/request.h"
 #include "media/media_item.h"
 #include "model/checkpoint.h"
+#include "model/drafter_checkpoint.h"
 #include "model/media_checkpoint.h"
 #include "model/model.h"
 #include "model/weights.h"
@@ -36,6 +37,10 @@ class LoadedModel {
   static Result<std::unique_ptr<LoadedModel>> Load(const std::string& path);
   /// The model of the options, and the encoders that go with it (OpenEncoders).
   static Result<std::unique_ptr<LoadedModel>> LoadWithMedia(const Options& options);
+  /// The model of the options with the drafter that goes with it (OpenDrafter), and with encoders
+  /// if they are wanted.
+  static Result<std::unique_ptr<LoadedModel>> LoadToGenerate(const Options& options,
+                                                             bool wants_media);
   LoadedModel(const LoadedModel&) = delete;
   LoadedModel& operator=(const LoadedModel&) = delete;
 
@@ -50,6 +55,8 @@ class LoadedModel {
   [[nodiscard]] const std::vector<int32_t>& suppressed_tokens() const { return suppressed_tokens_; }
   /// The encoders; null: text only.
   [[nodiscard]] const MediaCheckpoint* media() const { return media_ ? &*media_ : nullptr; }
+  /// Null: none.
+  [[nodiscard]] const DrafterCheckpoint* drafter() const { return drafter_ ? &*drafter_ : nullptr; }
   /// What the encoders take; nothing, where there are none.
   [[nodiscard]] const MediaTraits& media_traits() const { return media_traits_; }
 
@@ -65,10 +72,11 @@ class LoadedModel {
   std::vector<int32_t> suppressed_tokens_;
   std::optional<MediaCheckpoint> media_;
   MediaTraits media_traits_;
+  std::optional<DrafterCheckpoint> drafter_;
 };
 
-/// What the options say about memory and processors, with defaults filled in; without encoders. The
-/// arranging of weights is shown on the terminal.
+/// What the options say about memory and processors, with defaults filled in; without encoders
+/// and drafter. The arranging of weights is shown on the terminal.
 Result<RunnerOptions> RunnerOptionsFrom(const Options& options, const Config& config);
 
 /// What the options say about drawing tokens, with the model's defaults filled in.

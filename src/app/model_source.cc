@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "app/drafting.h"
 #include "app/model_folder.h"
 #include "app/progress.h"
 #include "app/terminal.h"
@@ -92,13 +93,14 @@ Status CheckDigest(const std::string& path, const std::string& sha256) {
 
 /// The texts by which the command is told a model.
 std::vector<std::string*> ModelTexts(Options* options) {
-  constexpr std::array<std::string_view, 5> kModelOptions = {"--model", "--against", "--diff",
-                                                             "--vocab", "--mmproj"};
+  constexpr std::array<std::string_view, 6> kModelOptions = {"--model", "--against", "--diff",
+                                                             "--vocab", "--mmproj",  "--draft"};
   std::vector<std::string*> texts;
   for (const OptionSpec& spec : OptionTable()) {
     const bool names_model =
         std::find(kModelOptions.begin(), kModelOptions.end(), spec.name) != kModelOptions.end();
-    if (names_model && spec.IsFor(options->command)) {
+    const bool is_used = spec.name != "--draft" || WantsDrafter(*options);
+    if (names_model && is_used && spec.IsFor(options->command)) {
       texts.push_back(&(options->*std::get<std::string Options::*>(spec.target)));
     }
   }
@@ -117,8 +119,14 @@ bool WantsEncoders(const Options& options) {
   return spec->IsFor(options.command) && options.mmproj.empty() && !options.no_mmproj;
 }
 
-/// The model's path, with a line about what else is there. The encoders of the folder of -m are the
-/// model's.
+/// Whether the command takes a drafter and none is named.
+bool LacksDrafter(const Options& options) {
+  const OptionSpec* spec = FindOptionByKey("draft");
+  return spec->IsFor(options.command) && options.draft.empty() && WantsDrafter(options);
+}
+
+/// The model's path, with a line about what else is there. The encoders and the drafter of the
+/// folder of -m are the model's.
 Result<std::string> ModelOfFolder(const std::string& path, bool is_main, Options* options) {
   FACET_ASSIGN(const ModelFolder folder, LookInFolder(path));
   std::string note = fmt::format("{}: using {}", path, FileNameOf(folder.model));
@@ -126,8 +134,9 @@ Result<std::string> ModelOfFolder(const std::string& path, bool is_main, Options
     options->mmproj = folder.projector;
     note += fmt::format(" with the projector {}", FileNameOf(folder.projector));
   }
-  if (!folder.drafter.empty()) {
-    note += fmt::format("; the drafter {} is not used by this version", FileNameOf(folder.drafter));
+  if (!folder.drafter.empty() && is_main && LacksDrafter(*options)) {
+    options->draft = folder.drafter;
+    note += fmt::format(" with the drafter {}", FileNameOf(folder.drafter));
   }
   Note(note);
   return folder.model;
@@ -348,7 +357,8 @@ Status ResolveModelNames(const Environment& environment, Options* options) {
 
 Status ResolveModelFolders(Options* options) {
   for (std::string* text : ModelTexts(options)) {
-    const bool is_model = text != &options->mmproj && options->command != Command::kConvert;
+    const bool is_model = text != &options->mmproj && text != &options->draft &&
+                          options->command != Command::kConvert;
     if (is_model && IsModelFolder(*text)) {
       const bool is_main = text == &options->model || text == options->words.data();
       FACET_ASSIGN(*text, ModelOfFolder(*text, is_main, options));

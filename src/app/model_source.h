@@ -85,8 +85,8 @@ class ModelSource {
 Status ResolveModelNames(const Environment& environment, Options* options);
 
 /// Replaces every folder of GGUF files (model_folder.h) among them by the model in it, and tells
-/// so; a projector in the folder of the command's own model is what --mmproj did not name. facet
-/// convert takes only directories of Hugging Face.
+/// so; a projector and a drafter in the folder of the command's own model are what --mmproj and
+/// --draft did not name. facet convert takes only directories of Hugging Face.
 Status ResolveModelFolders(Options* options);
 
 }  // namespace facet

@@ -91,6 +91,7 @@ Status JsonPrinter::Finish(const Reply& reply, double load_s) {
   return Write(Json::MakeObject({{"event", "finish"},
                                  {"reason", facet::NameOf(reply.reason)},
                                  {"usage", UsageOf(reply.stats)},
+                                 {"drafts", DraftsOf(reply.stats)},
                                  {"timings", std::move(timings)}}));
 }
 

@@ -121,13 +121,20 @@ TEST(JsonPrinter, PrintsOneObjectPerLine) {
   ASSERT_TRUE(printer.Print({Kind::kThought, "a\nb"}).ok());
   Reply reply;
   reply.reason = FinishReason::kMaxTokens;
-  reply.stats = {.n_prompt = 3, .n_generated = 5, .queue_s = 0, .prefill_s = 0.5, .decode_s = 2};
+  reply.stats = {.n_prompt = 3,
+                 .n_generated = 5,
+                 .n_draft_rounds = 2,
+                 .n_drafted = 4,
+                 .n_accepted = 3,
+                 .prefill_s = 0.5,
+                 .decode_s = 2};
   ASSERT_TRUE(printer.Finish(reply, 0.25).ok());
   EXPECT_EQ(pipe.Take(),
             "{\"event\":\"delta\",\"kind\":\"thought\",\"text\":\"a\\nb\"}\n"
             "{\"event\":\"finish\",\"reason\":\"length\",\"usage\":{\"prompt_tokens\":3,"
             "\"completion_tokens\":5,"
-            "\"total_tokens\":8},\"timings\":{\"queue_s\":0.0,\"prefill_s\":0.5,\"decode_s\":2.0,"
+            "\"total_tokens\":8},\"drafts\":{\"rounds\":2,\"drafted\":4,\"accepted\":3},"
+            "\"timings\":{\"queue_s\":0.0,\"prefill_s\":0.5,\"decode_s\":2.0,"
             "\"prefill_tokens_per_s\":6.0,\"decode_tokens_per_s\":2.0,\"load_s\":0.25}}\n");
 }
 

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
+
+#include "app/drafting.h"
 #include "app/progress.h"
 #include "app/prompt_maker.h"
 #include "app/terminal.h"
@@ -28,6 +31,7 @@ void NoteSettings(const Options& options, const LoadedModel& model, const Reques
     Note(fmt::format("compute   {}, {} thread{}", NameOf(runner->isa.value_or(BestIsa())),
                      n_threads, n_threads == 1 ? "" : "s"));
   }
+  Note(fmt::format("drafting  {}", DraftingText(options, model.drafter())));
   for (const PlacedMedia& placed : request.media) {
     Note(fmt::format("media     {}", MediaText(*placed.item)));
   }
@@ -38,13 +42,25 @@ void NoteSettings(const Options& options, const LoadedModel& model, const Reques
 
 std::string SpeedText(const RequestStats& stats, double bytes_per_token) {
   const double rate = DecodeRate(stats);
+  // A draft that is accepted is a token without a step of its own.
+  const double step_rate = rate > 0 ? std::max(0.0, rate - stats.n_accepted / stats.decode_s) : 0;
   const std::string reused =
       stats.n_cached == 0 ? "" : fmt::format(", {} of them computed before,", stats.n_cached);
-  return fmt::format(
-      "prompt    {} tokens{} in {:.3f} s, {:.1f} tokens/s\n"
+  const std::string encoding =
+      stats.encode_s > 0 ? fmt::format(" ({:.3f} s in encoders)", stats.encode_s) : "";
+  std::string text = fmt::format(
+      "prompt    {} tokens{} in {:.3f} s{}, {:.1f} tokens/s\n"
       "reply     {} tokens in {:.3f} s, {:.1f} tokens/s, {}/s of weights",
-      stats.n_prompt, reused, stats.prefill_s, PrefillRate(stats), stats.n_generated,
-      stats.decode_s, rate, ShownBytes(rate * bytes_per_token));
+      stats.n_prompt, reused, stats.prefill_s, encoding, PrefillRate(stats), stats.n_generated,
+      stats.decode_s, rate, ShownBytes(step_rate * bytes_per_token));
+  if (stats.n_draft_rounds > 0) {
+    text += fmt::format(
+        "\ndrafts    {} rounds, {} drafted, {} accepted ({:.1f}%), {:.2f} tokens a round",
+        stats.n_draft_rounds, stats.n_drafted, stats.n_accepted,
+        100.0 * stats.n_accepted / stats.n_drafted,
+        1 + static_cast<double>(stats.n_accepted) / stats.n_draft_rounds);
+  }
+  return text;
 }
 
 void NoteSpeed(const RequestStats& stats, double bytes_per_token) {

@@ -9,11 +9,12 @@
 
 namespace facet {
 
-/// Model, memory, media and sampling, before a reply, on standard error.
+/// Model, memory, drafting, media and sampling, before a reply, on standard error.
 void NoteSettings(const Options& options, const LoadedModel& model, const Request& request,
                   double load_s, int n_context);
 
-/// Tokens, times and rates of a reply, two lines. `bytes_per_token`: weights read for one token.
+/// Tokens, times and rates of a reply: two lines, and one about its drafts where there were some.
+/// `bytes_per_token`: weights that a step reads for one token.
 std::string SpeedText(const RequestStats& stats, double bytes_per_token);
 
 /// SpeedText and the memory in use, after a reply, on standard error.

@@ -29,6 +29,22 @@ TEST(SpeedText, CountsWhatWasComputed) {
             "reply     11 tokens in 2.000 s, 5.0 tokens/s, 5.00 GB/s of weights");
 }
 
+TEST(SpeedText, TellsDraftsAndEncoders) {
+  RequestStats stats;
+  stats.n_prompt = 100;
+  stats.n_generated = 11;
+  stats.n_draft_rounds = 4;
+  stats.n_drafted = 16;
+  stats.n_accepted = 6;
+  stats.prefill_s = 0.5;
+  stats.encode_s = 0.125;
+  stats.decode_s = 2;
+  EXPECT_EQ(SpeedText(stats, 1e9),
+            "prompt    100 tokens in 0.500 s (0.125 s in encoders), 200.0 tokens/s\n"
+            "reply     11 tokens in 2.000 s, 5.0 tokens/s, 2.00 GB/s of weights\n"
+            "drafts    4 rounds, 16 drafted, 6 accepted (37.5%), 2.50 tokens a round");
+}
+
 TEST(SpeedText, HasNoRateWithoutTime) {
   RequestStats stats;
   stats.n_prompt = 1;

@@ -70,6 +70,7 @@ void Trace::WriteEvent(const Event& event) {
     line.Set("error", event.error);
   }
   line.Set("usage", UsageOf(event.stats));
+  line.Set("drafts", DraftsOf(event.stats));
   line.Set("timings", TimingsOf(event.stats));
   Write(line);
 }
@@ -88,6 +89,12 @@ Json TimingsOf(const RequestStats& stats) {
                            {"decode_s", stats.decode_s},
                            {"prefill_tokens_per_s", PrefillRate(stats)},
                            {"decode_tokens_per_s", DecodeRate(stats)}});
+}
+
+Json DraftsOf(const RequestStats& stats) {
+  return Json::MakeObject({{"rounds", stats.n_draft_rounds},
+                           {"drafted", stats.n_drafted},
+                           {"accepted", stats.n_accepted}});
 }
 
 Json UsageOf(const RequestStats& stats) {

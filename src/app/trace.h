@@ -38,6 +38,8 @@ class Trace {
 
 /// {"queue_s":…,"prefill_s":…,…}
 Json TimingsOf(const RequestStats& stats);
+/// {"rounds":…,"drafted":…,"accepted":…}; how many there are depends on times, as timings do
+Json DraftsOf(const RequestStats& stats);
 /// OpenAI's: {"prompt_tokens":…,"completion_tokens":…,"total_tokens":…}
 Json UsageOf(const RequestStats& stats);
 /// Tokens per second of the prompt (what was computed of it), and of the reply from its second
