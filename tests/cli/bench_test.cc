@@ -6,6 +6,7 @@
 #include <csignal>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/json.h"
@@ -64,6 +65,36 @@ TEST(Bench, MeasuresTheEmbeddedModel) {
     names.push_back(result["name"].as_string());
   }
   EXPECT_EQ(names, (Arguments{"prefill 128", "decode 8", "decode 4 x 8"}));
+}
+
+TEST(Bench, MeasuresDrafting) {
+  const Arguments only = {"-p", "0", "-n", "0", "-d", "8", "-r", "1", "--drafting"};
+  const Json json = BenchJson(only);
+  EXPECT_TRUE(json["results"].items().empty());
+  ASSERT_EQ(json["drafting"].items().size(), 2U);
+  int n_sequences = 1;
+  for (const Json& costs : json["drafting"].items()) {
+    EXPECT_EQ(costs["parallel"].as_int(), std::exchange(n_sequences, 4));
+    EXPECT_EQ(costs["n_depth"].as_int(), 8);
+    ASSERT_EQ(costs["verify_seconds"].items().size(), 16U);
+    ASSERT_EQ(costs["draft_seconds"].items().size(), 8U);
+    ASSERT_EQ(costs["gains"].items().size(), 8U);
+    const double plain = costs["verify_seconds"].items()[0].as_double();
+    const double round = costs["verify_seconds"].items()[4].as_double() +
+                         costs["draft_seconds"].items()[3].as_double();
+    EXPECT_GT(plain, 0);
+    const Json& gain = costs["gains"].items()[3];
+    EXPECT_EQ(gain["drafts"].as_int(), 4);
+    EXPECT_NEAR(gain["speed_up_all_accepted"].as_double(), 5 * plain / round, 1e-9);
+    EXPECT_NEAR(gain["break_even_acceptance"].as_double(), (round / plain - 1) / 4, 1e-9);
+  }
+  Arguments others = only;
+  others.insert(others.end(), {"--spec", "ngram", "--draft", "/nothing/here.gguf"});
+  const Finished table = Bench(others);
+  EXPECT_EQ(table.exit_code, 0);
+  EXPECT_NE(table.err.find("\n--draft: not loaded, for --spec is ngram\n"), std::string::npos);
+  EXPECT_NE(table.out.find("\n4 sequences at 8 "), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("\n16 rows, 15 drafts "), std::string::npos) << table.out;
 }
 
 TEST(Bench, TakesWhatItIsTold) {

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drafting as a user sees it: the same bytes with and without it, what is refused at the start, and
+// what --verbose tells.
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "cli/process.h"
+#include "support/testing.h"
+
+namespace facet::testing {
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+constexpr std::string_view kEmbedded =
+    "no model given: using the embedded tiny model (a toy; -m MODEL for a real one)\n";
+
+Finished Story(const Arguments& options) {
+  Arguments arguments = {"run", "-n", "60"};
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  arguments.emplace_back("Tell me a story about a fox.");
+  return RunFacet(arguments);
+}
+
+TEST(Drafting, ChangesNoByteOfAReply) {
+  const std::string drafter = SourcePath("models/tiny/facet-tiny-drafter.gguf");
+  for (const Arguments& drawing :
+       {Arguments{"--temp", "0"}, Arguments{"--temp", "0.8", "--seed", "5"}}) {
+    const auto with = [&drawing](Arguments options) {
+      options.insert(options.end(), drawing.begin(), drawing.end());
+      const Finished finished = Story(options);
+      EXPECT_EQ(finished.exit_code, 0) << finished.err;
+      EXPECT_EQ(finished.err.substr(0, kEmbedded.size()), kEmbedded);
+      return finished.out;
+    };
+    const std::string plain = with({"--spec", "off"});
+    EXPECT_GT(plain.size(), 100U);
+    EXPECT_EQ(with({}), plain);
+    EXPECT_EQ(with({"--spec", "mtp", "--spec-max", "16"}), plain);
+    EXPECT_EQ(with({"--spec", "ngram"}), plain);
+    EXPECT_EQ(with({"-md", drafter, "--spec-max", "1"}), plain);
+  }
+}
+
+TEST(Drafting, RefusesADrafterOfAnotherModelBeforeItRuns) {
+  const std::string other = TestdataPath("text/dense-keqv-assistant");
+  const std::string model = TestdataPath("text/dense-keqv");
+  for (const char* command : {"run", "serve"}) {
+    const auto fails = [command](Arguments arguments, const std::string& message) {
+      arguments.insert(arguments.begin(), command);
+      const Finished finished = RunFacet(arguments);
+      EXPECT_EQ(finished.exit_code, 2) << message;
+      EXPECT_EQ(finished.out, "");
+      EXPECT_TRUE(finished.err.ends_with("facet: " + message + "\n")) << finished.err;
+    };
+    const bool serves = std::string(command) == "serve";
+    const Arguments more = serves ? Arguments{"--port", "0"} : Arguments{"-p", "Hi"};
+    const auto plus = [&more](Arguments arguments) {
+      arguments.insert(arguments.end(), more.begin(), more.end());
+      return arguments;
+    };
+    fails(plus({"--draft", other}),
+          other + ": a drafter for width 64, wanted 128, the width of embedded model");
+    fails(plus({"--draft", "/nothing/here.gguf"}),
+          "/nothing/here.gguf: cannot open: No such file or directory");
+    const std::string target = SourcePath("models/tiny/facet-tiny.gguf");
+    fails(
+        plus({"--draft", target}),
+        target +
+            ", general.architecture: \"gemma4\" (a language model), wanted \"gemma4-assistant\", a "
+            "drafter");
+    fails(plus({"-m", target, "--spec", "mtp"}),
+          "--spec: mtp without a drafter, wanted --draft MODEL, or --spec auto");
+  }
+}
+
+TEST(Drafting, LeavesADrafterThatIsNotAskedAlone) {
+  const Finished finished =
+      RunFacet({"run", "--temp", "0", "--spec", "ngram", "--draft", "/nothing/here.gguf", "Hello"});
+  EXPECT_EQ(finished.exit_code, 0);
+  EXPECT_EQ(finished.err, std::string(kEmbedded) + "--draft: not loaded, for --spec is ngram\n");
+}
+
+TEST(Drafting, IsToldByVerbose) {
+  const Finished off = Story({"--temp", "0", "--spec", "off", "-v"});
+  EXPECT_NE(off.err.find("\ndrafting  off\n"), std::string::npos) << off.err;
+  EXPECT_EQ(off.err.find("\ndrafts "), std::string::npos) << off.err;
+  const Finished on = Story({"--temp", "0", "--spec", "mtp", "-v"});
+  EXPECT_NE(on.err.find("\ndrafting  mtp, at most 8 tokens at a time, with embedded drafter ("),
+            std::string::npos)
+      << on.err;
+  const std::regex line(
+      "\ndrafts    [0-9]+ rounds, [0-9]+ drafted, [0-9]+ accepted \\([0-9.]+%\\), [0-9.]+ tokens a "
+      "round\n");
+  EXPECT_TRUE(std::regex_search(on.err, line)) << on.err;
+}
+
+TEST(Drafting, IsTakenFromTheFolderThatIsNamedAsTheModel) {
+  const std::string folder = MakeTempDir();
+  for (const char* name : {"facet-tiny.gguf", "facet-tiny-drafter.gguf"}) {
+    ASSERT_TRUE(WriteFile(folder + "/" + name, ReadOrDie(SourcePath("models/tiny/") + name)).ok());
+  }
+  const Finished folder_run = Story({"--temp", "0", "-m", folder, "-v"});
+  EXPECT_TRUE(folder_run.err.starts_with(
+      folder + ": using facet-tiny.gguf with the drafter facet-tiny-drafter.gguf\n"))
+      << folder_run.err;
+  const Finished file_run = Story({"--temp", "0", "-m", folder + "/facet-tiny.gguf", "-v"});
+  EXPECT_NE(file_run.err.find("\ndrafting  auto, at most 8 tokens at a time, no drafter\n"),
+            std::string::npos)
+      << file_run.err;
+  EXPECT_EQ(file_run.out, folder_run.out);
+}
+
+TEST(Drafting, IsTheLinesOwnInABatch) {
+  const std::string file = MakeTempDir() + "/in.jsonl";
+  std::string lines;
+  for (const char* spec : {"off", "auto", "mtp", "ngram"}) {
+    lines += std::string(R"({"prompt":"Tell me a story about a fox.","temperature":0,"spec":")") +
+             spec + "\"}\n";
+  }
+  lines += R"({"prompt":"x","spec":"on"})";
+  ASSERT_TRUE(WriteFile(file, lines).ok());
+  const Finished finished =
+      RunFacet({"run", "--batch", file, "--seed", "1", "--output", file + "o"});
+  EXPECT_EQ(finished.exit_code, 1);
+  EXPECT_NE(finished.err.find("line 5: spec: \"on\", wanted auto, mtp, ngram or off"),
+            std::string::npos)
+      << finished.err;
+  std::vector<std::string> contents;
+  for (const Json& line : JsonLinesOrDie(file + "o")) {
+    if (line.contains("content")) {
+      contents.push_back(line["content"].as_string());
+    }
+  }
+  ASSERT_EQ(contents.size(), 4U);
+  EXPECT_EQ(contents, std::vector<std::string>(4, contents[0]));
+}
+
+}  // namespace
+}  // namespace facet::testing
