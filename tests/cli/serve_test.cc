@@ -163,6 +163,10 @@ TEST(Serve, ChecksWithoutServing) {
   EXPECT_NE(finished.out.find("256 positions a reply, 3 whole contexts, up to 3 replies at a time"),
             std::string::npos)
       << finished.out;
+  EXPECT_NE(
+      finished.out.find("\ndrafting: auto, at most 8 tokens at a time, with embedded drafter ("),
+      std::string::npos)
+      << finished.out;
   EXPECT_NE(finished.out.find("\naddress: http://127.0.0.1:"), std::string::npos) << finished.out;
   EXPECT_EQ(finished.err, kNoModel);
 }
