@@ -16,9 +16,10 @@ constexpr double kSlowestOfMature = 1.25;
 constexpr double kFaster = 0.7;
 /// Above what it can be beside another by so much, a mean is the one of a pause.
 constexpr double kSlack = 1.25;
-/// Measurements after which a bucket's change is taken for a change of the machine's speed or of
-/// the contexts' length, and moves all the others with it.
+/// Measurements after which a bucket's mean is trusted as far as that.
 constexpr double kMature = 8;
+/// What remains of a measurement's weight when something else is measured.
+constexpr double kForgetting = 1 - 1.0 / 256;
 /// Measurements that a bucket's own mean counts as much as the line after.
 constexpr double kShrinkage = 12;
 /// What the origin counts as, in measurements: enough that a row is taken to cost its share of the
@@ -57,7 +58,6 @@ void CostCurve::Add(int n, double seconds) {
   Bucket& bucket = buckets_[BucketOf(n)];
   seconds = Believed(bucket, n, seconds);
   const double before = bucket.seconds;
-  const bool is_mature = bucket.weight >= kMature;
   bucket.weight = seconds < kFaster * before ? 1 : std::min(bucket.weight + 1, kMemory);
   bucket.n += (n - bucket.n) / bucket.weight;
   bucket.seconds += (seconds - before) / bucket.weight;
@@ -66,7 +66,7 @@ void CostCurve::Add(int n, double seconds) {
     if (&other == &bucket || other.weight == 0) {
       continue;
     }
-    other.seconds *= is_mature ? bucket.seconds / before : 1;
+    other.weight *= kForgetting;
     // Less takes no longer, and nothing costs more in company than alone.
     const double most = kSlack * bucket.seconds * std::max(1.0, other.n / bucket.n);
     if (other.seconds > most) {

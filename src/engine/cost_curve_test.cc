@@ -53,7 +53,7 @@ TEST(CostCurve, APauseMovesLittleAndASlowFirstTimeNothing) {
   EXPECT_LT(curve.Estimate(1, 0).front(), 0.0415);
 }
 
-TEST(CostCurve, ASlowerMachineIsSlowerEverywhere) {
+TEST(CostCurve, AMachineThatBecomesSlowerOrFasterIsFollowed) {
   CostCurve curve;
   for (int n = 0; n < 20; ++n) {
     curve.Add(1, 0.040);
@@ -62,7 +62,13 @@ TEST(CostCurve, ASlowerMachineIsSlowerEverywhere) {
   for (int n = 0; n < 200; ++n) {
     curve.Add(1, 0.080);
   }
-  EXPECT_NEAR(curve.Estimate(3, 0).front(), 0.096, 2e-3);
+  EXPECT_NEAR(curve.Estimate(1, 0).front(), 0.080, 2e-3);
+  EXPECT_GE(curve.Estimate(1, 2).back(), curve.Estimate(1, 0).front()) << "less takes no longer";
+  for (int n = 0; n < 4; ++n) {
+    curve.Add(1, 0.020);
+  }
+  EXPECT_NEAR(curve.Estimate(1, 0).front(), 0.020, 5e-3);
+  EXPECT_LE(curve.Estimate(1, 2).back(), 0.080) << "nothing costs more in company than alone";
 }
 
 TEST(CostCurve, LargeCountsHaveATimeToo) {

@@ -9,7 +9,8 @@
 namespace facet {
 namespace {
 
-constexpr double kUnknownChance = 0.5;
+constexpr double kUnknownChance = 0.5;  ///< of a source that was never asked
+constexpr double kUnknownGuesses = 4;
 constexpr double kPriorGuesses = 12;  ///< guesses that a prior counts as
 constexpr double kAllMemory = 200;    ///< guesses of all sequences that make the prior
 constexpr double kLeastGain = 1e-3;   ///< tokens; what brings less is not considered
@@ -19,6 +20,7 @@ constexpr int kFirstRounds = 3;
 constexpr int kLongestProbe = 4;
 constexpr int kFirstWait = 32;  ///< steps between looks at a source that doesn't pay
 constexpr int kLongestWait = 512;
+constexpr double kLookShare = 0.002;  ///< of its time, that a sequence's looks cost at the longest
 /// A gain of less than this part of a step's time is checked by a step without drafts now and then.
 constexpr double kDoubtful = 0.3;
 constexpr int kPlainWait = 16;
@@ -44,12 +46,15 @@ void DraftRecord::Add(DraftSource source, int n_drafted, int n_accepted) {
 }
 
 double DraftRecord::Chance(DraftSource source, double prior) const {
-  const Counts& counts = of(source);
-  return (counts.n_right + kPriorGuesses * prior) /
-         (counts.n_right + counts.n_wrong + kPriorGuesses);
+  return Chance(source, prior, kPriorGuesses);
 }
 
-DraftGovernor::DraftGovernor() : all_(kAllMemory) {}
+double DraftRecord::Chance(DraftSource source, double prior, double n_prior) const {
+  const Counts& counts = of(source);
+  return (counts.n_right + n_prior * prior) / (counts.n_right + counts.n_wrong + n_prior);
+}
+
+DraftGovernor::DraftGovernor() : all_(kAllMemory) { longest_wait_.fill(kLongestWait); }
 
 double DraftGovernor::Plan::per_draft_s(DraftSource source) const {
   const auto mean = [](const std::vector<double>& seconds) {
@@ -60,7 +65,7 @@ double DraftGovernor::Plan::per_draft_s(DraftSource source) const {
 }
 
 double DraftGovernor::ChanceOf(const DraftOffer& offer, DraftSource source) const {
-  return offer.record->Chance(source, all_.Chance(source, kUnknownChance));
+  return offer.record->Chance(source, all_.Chance(source, kUnknownChance, kUnknownGuesses));
 }
 
 int DraftGovernor::MostOf(const DraftOffer& offer, DraftSource source) const {
@@ -190,6 +195,9 @@ void DraftGovernor::Probe(std::span<const DraftOffer> offers, const Plan& plan,
           continue;
         }
         probe_s_ -= std::max(0.0, loss_s);
+        const double share_s = kLookShare * plan.plain_s / static_cast<double>(offers.size());
+        longest_wait_[static_cast<size_t>(source)] =
+            static_cast<int>(std::clamp<double>(loss_s / share_s, kFirstWait, kLongestWait));
       }
       n_left += choice.n_drafts - probe.n_drafts;
       choice = probe;
@@ -267,8 +275,9 @@ void DraftGovernor::ObserveDrafts(const DraftChoice& made, int n_accepted, Draft
     return;
   }
   counts.n_probe = 1;
-  counts.n_wait =
-      made.is_probe ? std::clamp(2 * counts.n_wait, kFirstWait, kLongestWait) : kFirstWait;
+  counts.n_wait = made.is_probe ? std::clamp(2 * counts.n_wait, kFirstWait,
+                                             longest_wait_[static_cast<size_t>(made.source)])
+                                : kFirstWait;
   counts.next_look = n_steps_ + counts.n_wait;
 }
 

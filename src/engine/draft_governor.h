@@ -37,6 +37,8 @@ class DraftRecord {
   void Add(DraftSource source, int n_drafted, int n_accepted);
   /// The chance that a guess is right when all before it were; `prior` where little is known.
   [[nodiscard]] double Chance(DraftSource source, double prior) const;
+  /// The same, `prior` counting as much as `n_prior` guesses.
+  [[nodiscard]] double Chance(DraftSource source, double prior, double n_prior) const;
 
  private:
   friend class DraftGovernor;
@@ -115,11 +117,12 @@ class DraftGovernor {
   [[nodiscard]] double WorthOf(const DraftOffer& offer, const DraftChoice& choice,
                                const Plan& plan) const;
 
-  CostCurve run_s_;                             ///< of the rows of a step
-  CostCurve draft_s_;                           ///< of the drafts of a step
-  DraftRecord all_;                             ///< of all sequences; the prior of each
-  std::array<int, kDraftSources> n_rounds_{};   ///< that were verified
-  std::array<int, kDraftSources> n_deepest_{};  ///< drafts of the longest of them
+  CostCurve run_s_;                              ///< of the rows of a step
+  CostCurve draft_s_;                            ///< of the drafts of a step
+  DraftRecord all_;                              ///< of all sequences; the prior of each
+  std::array<int, kDraftSources> n_rounds_{};    ///< that were verified
+  std::array<int, kDraftSources> n_deepest_{};   ///< drafts of the longest of them
+  std::array<int, kDraftSources> longest_wait_;  ///< between looks, by what these cost
   int64_t n_steps_ = 0;
   int64_t next_plain_ = 0;
   double probe_s_ = 0;  ///< what probes may still cost
