@@ -38,7 +38,12 @@ Result<Config> BodyFor(const Config& target, const DrafterCheckpoint& checkpoint
 }
 
 /// A NaN is worse than any number.
-float Comparable(float score) { return std::isnan(score) ? kWorst : score; }
+float Comparable(float score) {
+  if (std::isnan(score)) {
+    return kWorst;
+  }
+  return score;
+}
 
 }  // namespace
 

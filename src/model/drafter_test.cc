@@ -24,9 +24,10 @@
 namespace facet::testing {
 namespace {
 
-/// Largest absolute difference on "input", "normed", "hidden" and on scores of a float drafter. The
-/// reference's own float32 differs from float64 by up to 1.7e-5; values are up to about 20.
-constexpr double kTolerance = 1e-4;
+/// Largest absolute difference on "input", "normed", "hidden" and on scores of a float drafter,
+/// whose values are up to about 20. The largest seen is 7e-6; the reference's own float32 differs
+/// from float64 by up to 1.7e-5.
+constexpr double kTolerance = 3e-5;
 /// The scores of a quantised file: those of its weights dequantised, in float64. Ours have 8-bit
 /// activations. The largest difference seen is 0.22; llama.cpp's 8-bit activations make 0.5 and
 /// more with the targets (testdata/text/README.md, table of gguf/).
