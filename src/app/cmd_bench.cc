@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -147,8 +148,7 @@ class Measurement {
     FACET_ASSIGN(std::unique_ptr<Runner> runner, MakeRunner(checkpoint_, runner_options));
     setting_.load_s = SecondsSince(start);
     const InterruptGuard guard;
-    ProgressLine progress("measuring");
-    progress_ = &progress;
+    progress_.emplace("measuring");
     BenchRunner bench(std::move(runner),
                       {.is_interrupted = [&guard] { return guard.is_interrupted(); },
                        .on_progress = [this](int repetition, int n_done,
@@ -158,10 +158,11 @@ class Measurement {
     for (const BenchCase& wanted : plan_.cases) {
       present_ = &wanted;
       FACET_ASSIGN(const std::vector<double> seconds, bench.Measure(wanted, plan_.n_repetitions));
-      progress.Erase();
+      progress_->Erase();
       FACET_RETURN_IF_ERROR(Add(wanted, runner_options.kv_type, seconds));
     }
     FACET_RETURN_IF_ERROR(MeasureDrafting(&bench));
+    progress_.reset();
     const bool is_complete = !guard.is_interrupted();
     FACET_RETURN_IF_ERROR(Print(options_.json ? ResultJson(is_complete).Dump(2) + "\n" : ""));
     return is_complete;
@@ -219,7 +220,7 @@ class Measurement {
     return json;
   }
 
-  void Show(int repetition, int n_done, int n_total) const {
+  void Show(int repetition, int n_done, int n_total) {
     const std::string part =
         repetition == 0 ? "preparation" : fmt::format("{} of {}", repetition, plan_.n_repetitions);
     progress_->Show(
@@ -247,7 +248,7 @@ class Measurement {
   std::vector<BenchResult> results_;
   std::vector<DraftCosts> drafting_;
   const BenchCase* present_ = nullptr;
-  ProgressLine* progress_ = nullptr;
+  std::optional<ProgressLine> progress_;
 };
 
 /// Whether all was measured. `drafter` may be null.

@@ -136,7 +136,9 @@ Result<std::string> ModelOfFolder(const std::string& path, bool is_main, Options
   }
   if (!folder.drafter.empty() && is_main && LacksDrafter(*options)) {
     options->draft = folder.drafter;
-    note += fmt::format(" with the drafter {}", FileNameOf(folder.drafter));
+    const bool has_projector = options->mmproj == folder.projector && !folder.projector.empty();
+    note += fmt::format(" {} the drafter {}", has_projector ? "and" : "with",
+                        FileNameOf(folder.drafter));
   }
   Note(note);
   return folder.model;

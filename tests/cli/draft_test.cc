@@ -109,6 +109,13 @@ TEST(Drafting, IsTakenFromTheFolderThatIsNamedAsTheModel) {
   EXPECT_TRUE(folder_run.err.starts_with(
       folder + ": using facet-tiny.gguf with the drafter facet-tiny-drafter.gguf\n"))
       << folder_run.err;
+  ASSERT_TRUE(WriteFile(folder + "/mmproj-facet-tiny.gguf",
+                        ReadOrDie(SourcePath("models/tiny/mmproj-facet-tiny.gguf")))
+                  .ok());
+  EXPECT_TRUE(Story({"--temp", "0", "-m", folder})
+                  .err.starts_with(folder + ": using facet-tiny.gguf with the projector "
+                                            "mmproj-facet-tiny.gguf and the drafter "
+                                            "facet-tiny-drafter.gguf\n"));
   const Finished file_run = Story({"--temp", "0", "-m", folder + "/facet-tiny.gguf", "-v"});
   EXPECT_NE(file_run.err.find("\ndrafting  auto, at most 8 tokens at a time, no drafter\n"),
             std::string::npos)
