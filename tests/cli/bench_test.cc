@@ -68,7 +68,7 @@ TEST(Bench, MeasuresTheEmbeddedModel) {
 }
 
 TEST(Bench, MeasuresDrafting) {
-  const Arguments only = {"-p", "0", "-n", "0", "-d", "8", "-r", "1", "--drafting"};
+  const Arguments only = {"-p", "0", "-n", "0", "-d", "8", "-r", "1", "-t", "1", "--drafting"};
   const Json json = BenchJson(only);
   EXPECT_TRUE(json["results"].items().empty());
   ASSERT_EQ(json["drafting"].items().size(), 2U);
