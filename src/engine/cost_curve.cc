@@ -112,7 +112,8 @@ std::vector<double> CostCurve::Estimate(int first, int n_more) const {
   const Line line = LineNear(first);
   std::vector<double> seconds;
   seconds.reserve(static_cast<size_t>(n_more) + 1);
-  double least = 0;
+  // Of what is known, fewer have their share at least.
+  double least = line.seconds * std::min(1.0, first / line.n);
   for (int n = first; n <= first + n_more; ++n) {
     const Bucket& bucket = buckets_[BucketOf(n)];
     const double own = bucket.weight / (bucket.weight + kShrinkage);

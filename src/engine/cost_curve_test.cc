@@ -71,6 +71,16 @@ TEST(CostCurve, AMachineThatBecomesSlowerOrFasterIsFollowed) {
   EXPECT_LE(curve.Estimate(1, 2).back(), 0.080) << "nothing costs more in company than alone";
 }
 
+TEST(CostCurve, SecondsArePositiveAlsoBelowASteepLine) {
+  CostCurve curve;
+  for (int n = 0; n < 20; ++n) {
+    curve.Add(10, 0.010);
+    curve.Add(12, 0.030);
+  }
+  EXPECT_GT(curve.Estimate(1, 0).front(), 0);
+  EXPECT_LE(curve.Estimate(1, 0).front(), 0.010);
+}
+
 TEST(CostCurve, LargeCountsHaveATimeToo) {
   CostCurve curve;
   for (int n = 0; n < 20; ++n) {

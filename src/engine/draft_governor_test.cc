@@ -46,6 +46,8 @@ struct Work {
   bool is_governed = true;
   int n_fixed = 0;  ///< drafts of each sequence in each step where it is not
   uint32_t seed = 1;
+  /// Times that everything takes longer, by steps so far.
+  std::function<double(int n_steps)> slowness = [](int) { return 1.0; };
   /// Chances that a guess is right, by tokens of the sequence so far.
   std::function<double(int n_said)> model = [](int) { return 0.0; };
   std::function<double(int n_said)> match = {};  ///< empty: nothing matches
@@ -54,9 +56,7 @@ struct Work {
 struct Outcome {
   double n_tokens = 0;
   double seconds = 0;
-  int n_drafted = 0;
-  int n_last_drafted = 0;  ///< in the last tenth of the steps
-  int n_last_steps = 0;    ///< these
+  std::vector<int> n_drafted;  ///< [step]
 
   [[nodiscard]] double rate() const { return n_tokens / seconds; }
 };
@@ -70,15 +70,9 @@ class Simulation {
         records_(static_cast<size_t>(work_.n_sequences)) {}
 
   Outcome Run(DraftGovernor* governor) {
-    std::vector<int> drafted;
     while (outcome_.n_tokens < work_.n_tokens * work_.n_sequences) {
-      const int n_before = outcome_.n_drafted;
       Step(governor);
-      drafted.push_back(outcome_.n_drafted - n_before);
     }
-    outcome_.n_last_steps = static_cast<int>(drafted.size() / 10);
-    outcome_.n_last_drafted =
-        std::accumulate(drafted.end() - outcome_.n_last_steps, drafted.end(), 0);
     return outcome_;
   }
 
@@ -108,10 +102,11 @@ class Simulation {
       n_rows += choice.n_drafts;
       n_model += choice.source == DraftSource::kModel ? choice.n_drafts : 0;
     }
-    const double run_s = work_.machine.run_s(n_rows);
-    const double draft_s = work_.machine.draft_s * n_model;
+    const double slowness = work_.slowness(n_steps_);
+    const double run_s = slowness * work_.machine.run_s(n_rows);
+    const double draft_s = slowness * work_.machine.draft_s * n_model;
     outcome_.seconds += run_s + draft_s;
-    outcome_.n_drafted += n_rows - work_.n_sequences - n_other;
+    outcome_.n_drafted.push_back(n_rows - work_.n_sequences - n_other);
     for (size_t at = 0; at < choices.size(); ++at) {
       Verify(choices[at], governor, &n_said_[at], &records_[at]);
     }
@@ -185,15 +180,9 @@ std::string Name(size_t machine, int n_sequences, double chance) {
          " sequences, chance " + std::to_string(chance);
 }
 
-/// By what part the governor's rate is below the best fixed one, most among the cases in which the
-/// best has drafts, and most among those in which it has none.
-struct Losses {
-  double winning = 0;
-  double losing = 0;
-};
-
-Losses WorstLosses(int n_sequences, int n_reply_tokens, uint32_t n_seeds) {
-  Losses worst;
+/// By what part the governor's rate is below the best fixed one, of all machines and chances: at
+/// most 5 % where the best has drafts, 3 % where it has none.
+void ExpectSmallLosses(int n_sequences, int n_reply_tokens, uint32_t n_seeds) {
   for (size_t machine = 0; machine < kMachines.size(); ++machine) {
     for (const double chance : {0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0}) {
       Work work;
@@ -203,24 +192,75 @@ Losses WorstLosses(int n_sequences, int n_reply_tokens, uint32_t n_seeds) {
       work.model = Always(chance);
       const Best best = BestFixed(work.machine, n_sequences, chance);
       const double loss = 1 - GovernedRate(work, n_seeds) / best.rate;
-      double& most = best.n_drafts > 0 ? worst.winning : worst.losing;
-      most = std::max(most, loss);
       EXPECT_LE(loss, best.n_drafts > 0 ? 0.05 : 0.03) << Name(machine, n_sequences, chance);
     }
   }
-  return worst;
 }
 
-TEST(DraftGovernor, OneSequenceLosesLittleAndGainsWhatItCan) { WorstLosses(1, 0, 6); }
+TEST(DraftRecord, APriorGivesWayToWhatIsSeen) {
+  DraftRecord record;
+  EXPECT_EQ(record.Chance(DraftSource::kModel, 0.5), 0.5);
+  record.Add(DraftSource::kModel, 4, 3);  // three right, one wrong
+  EXPECT_GT(record.Chance(DraftSource::kModel, 0.5), 0.5);
+  EXPECT_LT(record.Chance(DraftSource::kModel, 0.5), 0.75);
+  EXPECT_EQ(record.Chance(DraftSource::kLongMatch, 0.5), 0.5);
+  for (int n = 0; n < 100; ++n) {
+    record.Add(DraftSource::kModel, 3, 3);
+  }
+  EXPECT_GT(record.Chance(DraftSource::kModel, 0.5), 0.85);
+  for (int n = 0; n < 100; ++n) {
+    record.Add(DraftSource::kModel, 3, 0);
+  }
+  EXPECT_LT(record.Chance(DraftSource::kModel, 0.5), 0.2);
+}
+
+TEST(DraftGovernor, BeginsWithRoundsThatGrow) {
+  Work work;
+  work.machine = kE2b;
+  work.n_tokens = 60;
+  work.noise = 0;
+  work.pauses = 0;
+  work.model = Always(1);
+  DraftGovernor governor;
+  const std::vector<int> n_drafted = Simulation(work).Run(&governor).n_drafted;
+  EXPECT_EQ(std::vector(n_drafted.begin(), n_drafted.begin() + 4), (std::vector{0, 1, 2, 3}));
+  for (size_t step = 4; step < n_drafted.size(); ++step) {
+    EXPECT_LE(n_drafted[step], 2 * n_drafted[step - 1] + 1);
+  }
+  EXPECT_EQ(n_drafted.back(), kMaxModelDrafts);
+}
+
+TEST(DraftGovernor, LooksEverMoreRarelyAtWhatDoesNotPay) {
+  Work work;
+  work.machine = kDearDrafter;
+  work.n_tokens = 3000;
+  DraftGovernor governor;
+  const std::vector<int> n_drafted = Simulation(work).Run(&governor).n_drafted;
+  std::vector<int> waits;
+  for (int n = 4, last = 3; n < static_cast<int>(n_drafted.size()); ++n) {
+    if (n_drafted[static_cast<size_t>(n)] > 0) {
+      EXPECT_EQ(n_drafted[static_cast<size_t>(n)], 1);
+      waits.push_back(n - last);
+      last = n;
+    }
+  }
+  ASSERT_GE(waits.size(), 5U);
+  EXPECT_GE(waits.front(), 32);
+  EXPECT_TRUE(std::is_sorted(waits.begin() + 1, waits.end()));
+  EXPECT_GE(waits.back(), 400);
+  EXPECT_LE(waits.back(), 520);
+}
+
+TEST(DraftGovernor, OneSequenceLosesLittleAndGainsWhatItCan) { ExpectSmallLosses(1, 0, 6); }
 
 TEST(DraftGovernor, ANewSequenceDoesNotPayForLearningAgain) {
-  WorstLosses(1, 200, 6);
-  WorstLosses(4, 200, 2);
+  ExpectSmallLosses(1, 200, 6);
+  ExpectSmallLosses(4, 200, 2);
 }
 
 TEST(DraftGovernor, BatchesLoseLittleAndGainWhatTheyCan) {
-  WorstLosses(4, 0, 2);
-  WorstLosses(16, 0, 1);
+  ExpectSmallLosses(4, 0, 2);
+  ExpectSmallLosses(16, 0, 3);
 }
 
 TEST(DraftGovernor, ALargeBatchEndsWithoutDrafts) {
@@ -233,8 +273,11 @@ TEST(DraftGovernor, ALargeBatchEndsWithoutDrafts) {
       DraftGovernor governor;
       const Outcome outcome = Simulation(work).Run(&governor);
       EXPECT_GE(outcome.rate() * machine.run_s(64) / 64, 0.97) << chance << ' ' << machine.row_s;
-      // Probes only: a few of 64 sequences.
-      EXPECT_LE(outcome.n_last_drafted, 5 * outcome.n_last_steps) << chance << ' ' << machine.row_s;
+      // Looks only, of a few of the 64 sequences.
+      const auto n_last = static_cast<int>(outcome.n_drafted.size() / 10);
+      EXPECT_LE(std::accumulate(outcome.n_drafted.end() - n_last, outcome.n_drafted.end(), 0),
+                5 * n_last)
+          << chance << ' ' << machine.row_s;
     }
   }
 }
@@ -264,6 +307,24 @@ TEST(DraftGovernor, PrefillBesideChangesLittle) {
       best = std::max(best, GovernedRate(work, 4));
     }
     EXPECT_GE(governed, (chance > 0 ? 0.95 : 0.97) * best) << chance;
+  }
+}
+
+TEST(DraftGovernor, AMachineThatChangesItsSpeedIsFollowed) {
+  using Slowness = std::function<double(int)>;
+  const Slowness grows = [](int n_steps) { return 1 + n_steps / 500.0; };
+  const Slowness jumps = [](int n_steps) { return n_steps / 150 % 2 == 0 ? 1.0 : 1.6; };
+  for (const Slowness& slowness : {grows, jumps}) {
+    for (const double chance : {0.0, 0.7}) {
+      Work work;
+      work.machine = kE2b;
+      work.model = Always(chance);
+      work.slowness = slowness;
+      const double governed = GovernedRate(work, 6);
+      work.is_governed = false;
+      work.n_fixed = BestFixed(kE2b, 1, chance).n_drafts;
+      EXPECT_GE(governed, (chance > 0 ? 0.93 : 0.97) * GovernedRate(work, 6)) << chance;
+    }
   }
 }
 
@@ -352,7 +413,6 @@ TEST(DraftGovernor, OneHistoryHasOneOutcome) {
   const Outcome first = Simulation(work).Run(&a);
   const Outcome second = Simulation(work).Run(&b);
   EXPECT_EQ(first.n_drafted, second.n_drafted);
-  EXPECT_EQ(first.seconds, second.seconds);
 }
 
 TEST(DraftGovernor, APauseOrASlowStartIsNotBelieved) {
