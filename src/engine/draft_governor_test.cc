@@ -16,14 +16,17 @@
 namespace facet {
 namespace {
 
-/// Seconds of a step: `first_s` + `row_s` for each row after the first; the drafter's: `draft_s`
-/// each.
+/// Seconds of a step: `first_s` + `row_s` for each row after the first, rows counted in whole
+/// tiles; the drafter's: `draft_s` each.
 struct Machine {
   double first_s = 0;
   double row_s = 0;
   double draft_s = 0;
+  int n_tile = 1;
 
-  [[nodiscard]] double run_s(int n_rows) const { return first_s + row_s * (n_rows - 1); }
+  [[nodiscard]] double run_s(int n_rows) const {
+    return first_s + row_s * ((n_rows - 1) / n_tile * n_tile);
+  }
 };
 
 constexpr Machine kE2b = {0.040, 0.003, 0.0015};  ///< reads 1 GB of weights for any rows
@@ -325,6 +328,15 @@ TEST(DraftGovernor, AMachineThatChangesItsSpeedIsFollowed) {
       work.n_fixed = BestFixed(kE2b, 1, chance).n_drafts;
       EXPECT_GE(governed, (chance > 0 ? 0.93 : 0.97) * GovernedRate(work, 6)) << chance;
     }
+  }
+}
+
+TEST(DraftGovernor, FindsTheEndOfATileOfRows) {
+  for (const double chance : {0.4, 0.6, 0.8, 0.9}) {
+    Work work;
+    work.machine = {0.040, 0.003, 0.001, 4};
+    work.model = Always(chance);
+    EXPECT_GE(GovernedRate(work, 6), 0.95 * BestFixed(work.machine, 1, chance).rate) << chance;
   }
 }
 
