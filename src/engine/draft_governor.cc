@@ -2,7 +2,6 @@
 #include "engine/draft_governor.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/check.h"
 
@@ -18,9 +17,10 @@ constexpr double kLeastGain = 1e-3;   ///< tokens; what brings less is not consi
 /// Rounds of a source, of one draft, two and three, before anything is decided on it.
 constexpr int kFirstRounds = 3;
 constexpr int kLongestProbe = 4;
-constexpr int kFirstWait = 32;  ///< steps between looks at a source that doesn't pay
+constexpr int kFirstWait = 32;  ///< steps between probes of a source that doesn't pay
 constexpr int kLongestWait = 512;
-constexpr double kLookShare = 0.002;  ///< of its time, that a sequence's looks cost at the longest
+constexpr double kWaitShare =
+    0.002;  ///< of its time, that a sequence's probes cost at the longest wait
 /// A gain of less than this part of a step's time is checked by a step without drafts now and then.
 constexpr double kDoubtful = 0.3;
 constexpr int kPlainWait = 16;
@@ -54,7 +54,10 @@ double DraftRecord::Chance(DraftSource source, double prior, double n_prior) con
   return (counts.n_right + n_prior * prior) / (counts.n_right + counts.n_wrong + n_prior);
 }
 
-DraftGovernor::DraftGovernor() : all_(kAllMemory) { longest_wait_.fill(kLongestWait); }
+DraftGovernor::DraftGovernor() : all_(kAllMemory) {
+  first_round_step_.fill(-1);
+  longest_wait_.fill(kLongestWait);
+}
 
 double DraftGovernor::Plan::per_draft_s(DraftSource source) const {
   const auto mean = [](const std::vector<double>& seconds) {
@@ -87,7 +90,8 @@ DraftGovernor::Plan DraftGovernor::MakePlan(size_t n_offers, int n_other_rows, i
     const std::vector<double> drafts_s = draft_s_.Estimate(1, n_most - 1);
     std::copy(drafts_s.begin(), drafts_s.end(), plan.drafts_s.begin() + 1);
   }
-  plan.rate = static_cast<double>(n_offers) / plan.plain_s;
+  plan.share_s = plan.plain_s / n_rows;
+  plan.rate = 1 / plan.share_s;
   return plan;
 }
 
@@ -108,7 +112,7 @@ DraftChoice DraftGovernor::Better(const DraftOffer& offer, const Plan& plan) con
   DraftChoice better;
   double most_worth = 0;
   for (const DraftSource source : {offer.match, DraftSource::kModel}) {
-    if (n_rounds_[static_cast<size_t>(source)] < kFirstRounds) {
+    if (n_first_rounds_[static_cast<size_t>(source)] < kFirstRounds) {
       continue;
     }
     const int n_most = MostOf(offer, source);
@@ -145,7 +149,7 @@ void DraftGovernor::CutToBest(std::span<const DraftOffer> offers, Plan* plan,
                    [](const Draft& a, const Draft& b) { return a.per_second > b.per_second; });
   drafts.resize(std::min(drafts.size(), plan->more_s.size() - 1));
 
-  plan->rate = static_cast<double>(offers.size()) / plan->plain_s;
+  plan->rate = 1 / plan->share_s;
   const double least_rate = kMargin * plan->rate;
   double n_tokens = static_cast<double>(offers.size());
   size_t n_model = 0;
@@ -165,44 +169,51 @@ void DraftGovernor::CutToBest(std::span<const DraftOffer> offers, Plan* plan,
   }
 }
 
+DraftChoice DraftGovernor::ProbeOf(const DraftOffer& offer, const DraftChoice& choice,
+                                   DraftSource source, const Plan& plan) {
+  const auto at = static_cast<size_t>(source);
+  const int n_most = MostOf(offer, source);
+  if (n_most == 0 || (choice.n_drafts > 0 && choice.source == source)) {
+    return {};
+  }
+  if (n_first_rounds_[at] < kFirstRounds) {
+    if (first_round_step_[at] == n_steps_) {
+      return {};  // one sequence in a step
+    }
+    first_round_step_[at] = n_steps_;
+    return {source, std::min(n_most, ++n_first_rounds_[at]), true};
+  }
+  const DraftRecord::Counts& counts = offer.record->of(source);
+  const DraftChoice probe = {source, std::min(n_most, counts.n_probe), true};
+  const double loss_s = WorthOf(offer, choice, plan) - WorthOf(offer, probe, plan);
+  if (counts.next_probe > n_steps_ || loss_s > probe_s_) {
+    return {};
+  }
+  probe_s_ -= std::max(0.0, loss_s);
+  longest_wait_[at] = static_cast<int>(
+      std::clamp<double>(loss_s / (kWaitShare * plan.share_s), kFirstWait, kLongestWait));
+  return probe;
+}
+
 void DraftGovernor::Probe(std::span<const DraftOffer> offers, const Plan& plan,
                           std::vector<DraftChoice>* choices) {
   auto n_left = static_cast<int>(plan.more_s.size()) - 1;
   for (const DraftChoice& choice : *choices) {
     n_left -= choice.n_drafts;
   }
-  std::array<bool, kDraftSources> is_first_round_taken{};
   for (size_t at = 0; at < offers.size(); ++at) {
     DraftChoice& choice = (*choices)[at];
+    n_left += choice.n_drafts;
     for (const DraftSource source : {offers[at].match, DraftSource::kModel}) {
-      const int n_most = std::min(MostOf(offers[at], source), n_left + choice.n_drafts);
-      if (n_most == 0 || (choice.n_drafts > 0 && choice.source == source)) {
-        continue;
+      const DraftChoice probe =
+          n_left == 0 ? DraftChoice() : ProbeOf(offers[at], choice, source, plan);
+      if (probe.n_drafts > 0) {
+        choice = probe;
+        choice.n_drafts = std::min(probe.n_drafts, n_left);
+        break;
       }
-      const int n_rounds = n_rounds_[static_cast<size_t>(source)];
-      bool& is_taken = is_first_round_taken[static_cast<size_t>(source)];
-      const DraftRecord::Counts& counts = offers[at].record->of(source);
-      DraftChoice probe = {source, std::min(n_most, counts.n_probe), true};
-      if (n_rounds < kFirstRounds) {
-        if (is_taken) {
-          continue;
-        }
-        is_taken = true;
-        probe.n_drafts = std::min(n_most, 1 + n_rounds);
-      } else {
-        const double loss_s = WorthOf(offers[at], choice, plan) - WorthOf(offers[at], probe, plan);
-        if (counts.next_look > n_steps_ || loss_s > probe_s_) {
-          continue;
-        }
-        probe_s_ -= std::max(0.0, loss_s);
-        const double share_s = kLookShare * plan.plain_s / static_cast<double>(offers.size());
-        longest_wait_[static_cast<size_t>(source)] =
-            static_cast<int>(std::clamp<double>(loss_s / share_s, kFirstWait, kLongestWait));
-      }
-      n_left += choice.n_drafts - probe.n_drafts;
-      choice = probe;
-      break;
     }
+    n_left -= choice.n_drafts;
   }
 }
 
@@ -265,20 +276,19 @@ void DraftGovernor::ObserveDrafts(const DraftChoice& made, int n_accepted, Draft
   }
   record->Add(made.source, made.n_drafts, n_accepted);
   all_.Add(made.source, made.n_drafts, n_accepted);
-  ++n_rounds_[static_cast<size_t>(made.source)];
   int& n_deepest = n_deepest_[static_cast<size_t>(made.source)];
   n_deepest = std::max(n_deepest, made.n_drafts);
   if (n_accepted == made.n_drafts) {
     counts.n_wait = 0;
     counts.n_probe = std::min(2 * counts.n_probe, kLongestProbe);
-    counts.next_look = n_steps_;
+    counts.next_probe = n_steps_;
     return;
   }
   counts.n_probe = 1;
   counts.n_wait = made.is_probe ? std::clamp(2 * counts.n_wait, kFirstWait,
                                              longest_wait_[static_cast<size_t>(made.source)])
                                 : kFirstWait;
-  counts.next_look = n_steps_ + counts.n_wait;
+  counts.next_probe = n_steps_ + counts.n_wait;
 }
 
 }  // namespace facet

@@ -2,8 +2,8 @@
 // How many tokens to guess ahead, of each sequence in each step. A guess pays when the chance that
 // it is accepted, per second that its row takes, is above the tokens per second that the step has
 // without it. Chances come from what became of earlier guesses, seconds from earlier steps; both
-// are forgotten slowly. Where nothing pays the governor stops asking and looks again now and then,
-// ever more rarely, out of a budget of time. It decides about time only: replies are the same
+// are forgotten slowly. Where nothing pays the governor stops asking and probes now and then, ever
+// more rarely, out of a budget of time. It decides about time only: replies are the same
 // whatever it says.
 #pragma once
 
@@ -26,8 +26,8 @@ enum class DraftSource {
 inline constexpr size_t kDraftSources = 3;
 inline constexpr int kLongMatchTokens = 5;
 
-/// What became of guesses, recent ones counting most, and when a source that doesn't pay is looked
-/// at again.
+/// What became of guesses, recent ones counting most, and when a source that doesn't pay is probed
+/// again.
 class DraftRecord {
  public:
   /// The last `memory` guesses count, more or less.
@@ -46,9 +46,9 @@ class DraftRecord {
   struct Counts {
     double n_right = 0;
     double n_wrong = 0;
-    int n_wait = 0;         ///< steps between the last two looks at a source that doesn't pay
-    int n_probe = 1;        ///< drafts of the next look
-    int64_t next_look = 0;  ///< step of the governor's
+    int n_wait = 0;          ///< steps between the last two probes while it didn't pay
+    int n_probe = 1;         ///< drafts of the next probe
+    int64_t next_probe = 0;  ///< step of the governor's
   };
   Counts& of(DraftSource source) { return counts_[static_cast<size_t>(source)]; }
   [[nodiscard]] const Counts& of(DraftSource source) const {
@@ -93,6 +93,7 @@ class DraftGovernor {
   /// What a step could cost and bring.
   struct Plan {
     double plain_s = 0;            ///< of one row of each offer and nothing else
+    double share_s = 0;            ///< of plain_s, of one offer
     std::vector<double> more_s;    ///< [drafts]: added by so many rows of drafts
     std::vector<double> drafts_s;  ///< [drafts of the drafter]: its own seconds
     double rate = 0;               ///< tokens per second of the best that was found
@@ -108,7 +109,10 @@ class DraftGovernor {
   /// Cuts the choices to what has the best rate, which is set.
   void CutToBest(std::span<const DraftOffer> offers, Plan* plan,
                  std::vector<DraftChoice>* choices) const;
-  /// Makes choices of sources that should be looked at.
+  /// What to try of `source` in place of `choice`; no drafts: nothing now.
+  [[nodiscard]] DraftChoice ProbeOf(const DraftOffer& offer, const DraftChoice& choice,
+                                    DraftSource source, const Plan& plan);
+  /// Puts probes in place of choices where they are due.
   void Probe(std::span<const DraftOffer> offers, const Plan& plan,
              std::vector<DraftChoice>* choices);
   /// Whether this step should have no drafts, so that what they gain is measured.
@@ -117,12 +121,13 @@ class DraftGovernor {
   [[nodiscard]] double WorthOf(const DraftOffer& offer, const DraftChoice& choice,
                                const Plan& plan) const;
 
-  CostCurve run_s_;                              ///< of the rows of a step
-  CostCurve draft_s_;                            ///< of the drafts of a step
-  DraftRecord all_;                              ///< of all sequences; the prior of each
-  std::array<int, kDraftSources> n_rounds_{};    ///< that were verified
-  std::array<int, kDraftSources> n_deepest_{};   ///< drafts of the longest of them
-  std::array<int, kDraftSources> longest_wait_;  ///< between looks, by what these cost
+  CostCurve run_s_;                                  ///< of the rows of a step
+  CostCurve draft_s_;                                ///< of the drafts of a step
+  DraftRecord all_;                                  ///< of all sequences; the prior of each
+  std::array<int, kDraftSources> n_first_rounds_{};  ///< that were asked for
+  std::array<int, kDraftSources> n_deepest_{};       ///< drafts of the longest that was verified
+  std::array<int64_t, kDraftSources> first_round_step_;  ///< of the newest of the first rounds
+  std::array<int, kDraftSources> longest_wait_;  ///< steps between probes, by what these cost
   int64_t n_steps_ = 0;
   int64_t next_plain_ = 0;
   double probe_s_ = 0;  ///< what probes may still cost

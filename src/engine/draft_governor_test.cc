@@ -369,6 +369,10 @@ TEST(DraftGovernor, SequencesHaveChancesOfTheirOwn) {
   }
   const std::array<DraftOffer, 2> offers = {DraftOffer{records.data(), 8, 0},
                                             DraftOffer{&records[1], 8, 0}};
+  for (int n = 0; n < 3; ++n) {
+    (void)governor.Choose(offers, 0, 64);  // the first rounds
+    governor.ObserveStep(2, kE2b.run_s(2), 0, 0);
+  }
   const std::vector<DraftChoice> choices = governor.Choose(offers, 0, 64);
   EXPECT_GE(choices[0].n_drafts, 4);
   EXPECT_EQ(choices[1].n_drafts, 0);
@@ -438,6 +442,19 @@ TEST(DraftGovernor, APauseOrASlowStartIsNotBelieved) {
   work.pauses = 0.01;
   work.n_cold_steps = 3;
   EXPECT_GE(GovernedRate(work, 6), 0.90 * BestFixed(kE2b, 1, 0.7).rate);
+}
+
+TEST(DraftGovernor, GuessesThatNeverComeToAVerdictAreNotAskedForEver) {
+  DraftGovernor governor;
+  DraftRecord record;
+  int n_asked = 0;
+  for (int step = 0; step < 1000; ++step) {
+    const std::array<DraftOffer, 1> offers = {DraftOffer{&record, 8, 0}};
+    const DraftChoice choice = governor.Choose(offers, 0, 8).front();
+    n_asked += choice.n_drafts;
+    governor.ObserveStep(1, kE2b.run_s(1), choice.n_drafts, kDearDrafter.draft_s * choice.n_drafts);
+  }
+  EXPECT_LE(n_asked, 25);
 }
 
 TEST(DraftGovernor, AClockThatStandsStillMakesDraftsFree) {
