@@ -39,6 +39,8 @@ Result<ConvertOptions> ReadConvertOptions(const Options& options) {
   convert.out = options.words[1];
   convert.name = options.name;
   convert.outtype = options.outtype;
+  convert.leaves_out_centroids = options.no_centroids;
+  convert.tokenizer = options.tokenizer;
   if (!IsDirectory(convert.in)) {
     return Refuse(convert.in, FileExists(convert.in) ? "a file" : "nothing there",
                   "a Hugging Face directory");
@@ -61,6 +63,10 @@ void RemoveUnfinished(std::vector<std::string> paths) {
 void NoteSummary(const ConvertSummary& summary, bool is_split) {
   if (summary.n_left_out > 0) {
     Note(fmt::format("{} tensors of the vision and audio parts are left out", summary.n_left_out));
+  }
+  if (!summary.has_tokenizer) {
+    Note(
+        "without a tokenizer, which Facet does not need and llama.cpp does: --tokenizer lends one");
   }
   if (is_split) {
     Note(fmt::format("{} files, to be opened by the first: {}", summary.paths.size(),

@@ -40,11 +40,26 @@ void InspectEncoders(const Options& options, const Checkpoint* model, Json* insp
   }
 }
 
+/// Adds the drafter that is to go with the model, or the one that the file itself is.
+void InspectDrafter(const Options& options, const Checkpoint* model, Json* inspection) {
+  if (model != nullptr && options.draft.empty()) {
+    return;
+  }
+  const auto drafter = DrafterCheckpoint::Open(model == nullptr ? options.model : options.draft);
+  if (drafter.ok()) {
+    const Status fits = model == nullptr ? Status() : CheckFits(*drafter, *model);
+    AddDrafter(*drafter, fits.ok() ? "" : fits.error().Message(), inspection);
+  } else if (model != nullptr) {
+    Warn(drafter.error().Message());
+  }
+}
+
 /// Adds what is known of the model, and why it does not run, if it does not.
 void InspectModel(Options options, const std::string& path, Json* inspection) {
   options.model = path;
   const auto model = LoadedModel::Load(path);
   InspectEncoders(options, model.ok() ? &(*model)->checkpoint() : nullptr, inspection);
+  InspectDrafter(options, model.ok() ? &(*model)->checkpoint() : nullptr, inspection);
   if (!model.ok()) {
     inspection->Set("refused", model.error().Message());
     return;

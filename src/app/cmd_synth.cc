@@ -33,6 +33,7 @@ int RunSynth(const Options& options) {
                                    : SynthPart::kModel;
   const std::string otherwise = options.projector ? "f16" : synth.type;
   synth.type = options.type.empty() ? otherwise : options.type;
+  synth.leaves_out_centroids = options.no_centroids;
   synth.seed = options.seed.value_or(0);
   if (const Status named = CheckGgufName(options.command, synth.out); !named.ok()) {
     return Fail(named.error(), kExitFailed);

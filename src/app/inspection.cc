@@ -278,4 +278,26 @@ void AddEncoders(const MediaCheckpoint& media, const std::string& refused, Json*
   inspection->Set("encoders", std::move(encoders));
 }
 
+void AddDrafter(const DrafterCheckpoint& drafter, const std::string& refused, Json* inspection) {
+  const DrafterConfig& config = drafter.config();
+  Json layers = Json(Json::Array());
+  for (const LayerDesc& layer : config.body.layers) {
+    layers.Append(
+        Json::MakeObject({{"kind", layer.kind == LayerKind::kSliding ? "sliding" : "full"},
+                          {"head_size", layer.d_head},
+                          {"ff", layer.n_ff}}));
+  }
+  inspection->Set("drafter",
+                  Json::MakeObject({{"file", drafter.path()},
+                                    {"bytes", static_cast<int64_t>(drafter.n_bytes())},
+                                    {"target_width", config.n_embd_target},
+                                    {"width", config.body.n_embd},
+                                    {"heads", config.body.n_heads},
+                                    {"vocabulary", config.body.n_vocab},
+                                    {"centroids", config.n_centroids},
+                                    {"centroids_scored", config.n_top_centroids},
+                                    {"layers", std::move(layers)},
+                                    {"refused", refused.empty() ? Json() : Json(refused)}}));
+}
+
 }  // namespace facet

@@ -8,6 +8,7 @@
 #include "app/inspection_source.h"
 #include "app/loaded_model.h"
 #include "base/json.h"
+#include "model/drafter_checkpoint.h"
 #include "model/media_checkpoint.h"
 
 namespace facet {
@@ -22,6 +23,9 @@ void AddModel(const LoadedModel& model, Json* inspection);
 /// Encoders of pictures and sound: `encoders`. `refused` says why they do not go with the model, or
 /// is empty.
 void AddEncoders(const MediaCheckpoint& media, const std::string& refused, Json* inspection);
+
+/// Adds a drafter: `drafter`. `refused` says why it does not go with the model, or is empty.
+void AddDrafter(const DrafterCheckpoint& drafter, const std::string& refused, Json* inspection);
 
 /// Adds the member packed_weights: what is arranged for this processor while loading.
 void AddPacking(const Weights& weights, Json* inspection);

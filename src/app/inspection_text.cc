@@ -242,6 +242,33 @@ std::string ShowEncoders(const Json& encoders) {
   return out;
 }
 
+std::string ShowDrafter(const Json& drafter) {
+  if (drafter.is_null()) {
+    return "";
+  }
+  std::string out = fmt::format(
+      "\nDrafter\n  {:<12}  {}, {}, for a width of {}\n", "file", Shown(drafter["file"]),
+      ShownBytes(static_cast<double>(drafter["bytes"].as_int())), drafter["target_width"].as_int());
+  out += fmt::format("  {:<12}  {}, {} heads, vocabulary {}\n", "width", drafter["width"].as_int(),
+                     drafter["heads"].as_int(), drafter["vocabulary"].as_int());
+  const int64_t n_centroids = drafter["centroids"].as_int();
+  out += fmt::format("  {:<12}  {}\n", "head",
+                     n_centroids == 0
+                         ? "dense"
+                         : fmt::format("{} centroids, the best {} are scored", n_centroids,
+                                       drafter["centroids_scored"].as_int()));
+  const auto& layers = drafter["layers"].items();
+  for (size_t l = 0; l < layers.size(); ++l) {
+    out += fmt::format("  {:<12}  {}, head size {}, feed-forward {}\n", fmt::format("layer {}", l),
+                       Shown(layers[l]["kind"]), layers[l]["head_size"].as_int(),
+                       layers[l]["ff"].as_int());
+  }
+  if (!drafter["refused"].is_null()) {
+    out += fmt::format("  {:<12}  {}\n", "not used", Shown(drafter["refused"]));
+  }
+  return out;
+}
+
 std::string ShowValue(const Json& entry, int n_columns) {
   const std::string& type = entry["type"].as_string();
   const auto text = [&type](const Json& value) {
@@ -325,12 +352,13 @@ std::string ShowInspection(const Json& inspection) {
     return out + ShowTensorTypes(inspection["tensor_types"]) + asked;
   }
   if (!is_model) {
-    return out + ShowTensorTypes(inspection["tensor_types"]) + ShowEncoders(inspection["encoders"]);
+    return out + ShowTensorTypes(inspection["tensor_types"]) +
+           ShowEncoders(inspection["encoders"]) + ShowDrafter(inspection["drafter"]);
   }
   return out + ShowLayers(inspection["layers"]) + ShowTensorTypes(inspection["tensor_types"]) +
          ShowTokenizer(inspection["tokenizer"]) + ShowTemplate(inspection["chat_template"]) +
          ShowSampling(inspection["sampling"]) + ShowEncoders(inspection["encoders"]) +
-         ShowKvMemory(inspection["kv_memory"]) +
+         ShowDrafter(inspection["drafter"]) + ShowKvMemory(inspection["kv_memory"]) +
          ShowCompute(inspection["compute"], inspection["packed_weights"]);
 }
 

@@ -16,7 +16,7 @@ std::vector<OptionSpec> DraftOptions() {
                "verifies together: a .gguf file, a Hugging Face directory, or a name that facet "
                "pull takes. Replies are the same with and without it",
        .group = kGroup,
-       .commands = {Command::kRun, Command::kServe, Command::kBench},
+       .commands = {Command::kRun, Command::kServe, Command::kBench, Command::kInspect},
        .target = &Options::draft},
       {.name = "--spec",
        .key = "spec",

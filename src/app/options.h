@@ -166,6 +166,8 @@ struct Options {
   std::string shape = "e2b";
   std::string vocab;
   bool drafter = false;
+  bool no_centroids = false;
+  std::string tokenizer;
   bool projector = false;
 
   std::string sha256;

@@ -12,8 +12,14 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
+#include "compute/context.h"
+#include "compute/thread_pool.h"
 #include "format/gguf.h"
 #include "model/checkpoint.h"
+#include "model/drafter_checkpoint.h"
+#include "model/drafter_names.h"
+#include "model/drafter_weights.h"
+#include "model/hf_directory.h"
 #include "model/weights.h"
 #include "quant/codec.h"
 #include "text/vocab.h"
@@ -59,6 +65,9 @@ bool StaysF32(const CheckpointTensor& tensor) {
 }
 
 TensorType ChooseType(const CheckpointTensor& tensor, std::optional<TensorType> wanted) {
+  if (tensor.name == kDrafterOrdering) {
+    return tensor.type;
+  }
   if (StaysF32(tensor)) {
     return TensorType::kF32;
   }
@@ -165,6 +174,14 @@ void SetTokenizer(const Vocab& vocab, const std::string& chat_template,
   }
 }
 
+Status CheckTokenCount(const std::string& where, size_t found, int wanted) {
+  if (found != static_cast<size_t>(wanted)) {
+    return Refuse(where, fmt::format("{} tokens", found),
+                  fmt::format("{}, the rows of the embedding table", wanted));
+  }
+  return {};
+}
+
 Result<gguf::Metadata> MakeMetadata(const Checkpoint& checkpoint, const Config& config,
                                     uint32_t file_type) {
   using gguf::Value;
@@ -174,10 +191,8 @@ Result<gguf::Metadata> MakeMetadata(const Checkpoint& checkpoint, const Config& 
   FACET_ASSIGN(const Vocab vocab, Vocab::FromTokenizerJson(checkpoint.tokenizer_json(),
                                                            checkpoint.tokenizer_config_json(),
                                                            checkpoint.path() + "/tokenizer.json"));
-  if (vocab.size() != config.n_vocab) {
-    return Refuse(checkpoint.path() + "/tokenizer.json", fmt::format("{} tokens", vocab.size()),
-                  fmt::format("{}, the rows of the embedding table", config.n_vocab));
-  }
+  FACET_RETURN_IF_ERROR(CheckTokenCount(checkpoint.path() + "/tokenizer.json",
+                                        static_cast<size_t>(vocab.size()), config.n_vocab));
   gguf::Metadata metadata;
   SetGgufConfig(config, &metadata);
   const GenerationDefaults& defaults = checkpoint.defaults();
@@ -194,10 +209,12 @@ Result<gguf::Metadata> MakeMetadata(const Checkpoint& checkpoint, const Config& 
   return metadata;
 }
 
-std::vector<gguf::TensorToWrite> ListTensors(const Checkpoint& checkpoint,
+/// The factors of the rotation, and a checkpoint's tensors.
+std::vector<gguf::TensorToWrite> ListTensors(const Config& config,
+                                             const std::vector<CheckpointTensor>& sources,
                                              std::optional<TensorType> wanted) {
   std::vector<gguf::TensorToWrite> tensors;
-  const Config& config = checkpoint.config();
+  tensors.reserve(sources.size() + 1);
   if (const int d_full = FullHeadSize(config); d_full > 0) {
     const auto n_turning =
         static_cast<int>(config.rope_full_turning * static_cast<float>(d_full) / 2);
@@ -206,7 +223,7 @@ std::vector<gguf::TensorToWrite> ListTensors(const Checkpoint& checkpoint,
                        {d_full / 2},
                        gguf::WholeTensor(RopeFactors(d_full / 2, n_turning))});
   }
-  for (const CheckpointTensor& tensor : checkpoint.tensors()) {
+  for (const CheckpointTensor& tensor : sources) {
     const TensorType type = ChooseType(tensor, wanted);
     const std::vector<int64_t> shape =
         tensor.shape.empty() ? std::vector<int64_t>{1} : tensor.shape;
@@ -231,11 +248,11 @@ std::optional<int> LayerOf(std::string_view name) {
 
 /// What BindWeights does not see: tensors that no layer asks for, which would be copied all the
 /// same.
-Status CheckTensors(const Checkpoint& checkpoint) {
-  const int n_layers = checkpoint.config().n_layers;
-  for (const CheckpointTensor& tensor : checkpoint.tensors()) {
-    const std::string where = fmt::format("{}, tensor {}", checkpoint.path(), tensor.source_name);
-    if (FindCodec(tensor.type) == nullptr) {
+Status CheckTensors(const std::string& path, int n_layers,
+                    const std::vector<CheckpointTensor>& tensors) {
+  for (const CheckpointTensor& tensor : tensors) {
+    const std::string where = fmt::format("{}, tensor {}", path, tensor.source_name);
+    if (FindCodec(tensor.type) == nullptr && tensor.name != kDrafterOrdering) {
       return Refuse(where, fmt::format("type {}", InfoOf(tensor.type).name), "F32, F16 or BF16");
     }
     if (const auto layer = LayerOf(tensor.name); layer.has_value() && *layer >= n_layers) {
@@ -282,13 +299,98 @@ Result<std::vector<std::string>> WriteFiles(const ConvertOptions& options,
   return paths;
 }
 
+/// tokenizer.ggml.* of a GGUF file, as they are.
+Status LendFromGguf(const std::string& path, int n_vocab, gguf::Metadata* metadata) {
+  FACET_ASSIGN(const gguf::File file, gguf::File::Open(path));
+  const gguf::Value* tokens = file.metadata().Find("tokenizer.ggml.tokens");
+  if (tokens == nullptr) {
+    return Refuse(path, "no tokenizer", "a file with tokenizer.ggml.tokens");
+  }
+  FACET_RETURN_IF_ERROR(CheckTokenCount(path, tokens->array_size(), n_vocab));
+  for (const auto& [key, value] : file.metadata().entries()) {
+    if (key.starts_with("tokenizer.ggml.")) {
+      metadata->Set(key, value);
+    }
+  }
+  return {};
+}
+
+Status LendFromDirectory(const std::string& path, int n_vocab, gguf::Metadata* metadata) {
+  const std::string file = path + "/tokenizer.json";
+  FACET_ASSIGN(const Json tokenizer, ReadJson(file, kMaxTokenizerBytes));
+  FACET_ASSIGN(const Json config,
+               ReadJsonIfThere(path + "/tokenizer_config.json", kMaxConfigBytes));
+  FACET_ASSIGN(const Vocab vocab, Vocab::FromTokenizerJson(tokenizer, config, file));
+  FACET_RETURN_IF_ERROR(CheckTokenCount(file, static_cast<size_t>(vocab.size()), n_vocab));
+  SetTokenizer(vocab, "", GenerationDefaults(), metadata);
+  return {};
+}
+
+/// The tokenizer that a drafter's file gets, if there is one; whether it is.
+Result<bool> SetDrafterTokenizer(const ConvertOptions& options, int n_vocab,
+                                 gguf::Metadata* metadata) {
+  const bool has_own = FileExists(options.in + "/tokenizer.json");
+  const std::string lender = options.tokenizer.empty() && has_own ? options.in : options.tokenizer;
+  if (lender.empty()) {
+    return false;
+  }
+  FACET_RETURN_IF_ERROR(IsDirectory(lender) ? LendFromDirectory(lender, n_vocab, metadata)
+                                            : LendFromGguf(lender, n_vocab, metadata));
+  return true;
+}
+
+/// Complete and well-formed: all that a runner would bind is there.
+Status CheckComplete(const DrafterCheckpoint& drafter) {
+  ThreadPool pool(1);
+  const auto weights = LoadDrafterWeights(drafter, drafter.config().body,
+                                          {&KernelsFor(Isa::kScalar), &pool}, /*pack=*/false);
+  return weights.ok() ? Status() : Status(weights.error());
+}
+
+Result<ConvertSummary> ConvertDrafter(const ConvertOptions& options,
+                                      std::optional<TensorType> wanted) {
+  using gguf::Value;
+  FACET_ASSIGN(const DrafterCheckpoint drafter,
+               DrafterCheckpoint::Open(options.in, UnknownTensors::kRefuse));
+  DrafterConfig config = drafter.config();
+  FACET_RETURN_IF_ERROR(CheckTensors(drafter.path(), config.body.n_layers, drafter.tensors()));
+  FACET_RETURN_IF_ERROR(CheckComplete(drafter));
+  if (!options.name.empty()) {
+    config.body.name = options.name;
+  }
+  if (options.leaves_out_centroids) {
+    config.n_centroids = 0;
+  }
+  const TensorType main_type = wanted.value_or(drafter.Find("token_embd.weight")->type);
+  gguf::Metadata metadata;
+  SetGgufDrafterConfig(config, &metadata);
+  metadata.Set("general.type", Value::String("model"));
+  metadata.Set("general.file_type", Value::U32(FileTypeOf(main_type)));
+  metadata.Set("general.quantization_version", Value::U32(2));
+  ConvertSummary summary;
+  summary.is_drafter = true;
+  FACET_ASSIGN(summary.has_tokenizer, SetDrafterTokenizer(options, config.body.n_vocab, &metadata));
+  std::vector<gguf::TensorToWrite> tensors = ListTensors(config.body, drafter.tensors(), wanted);
+  if (config.n_centroids == 0) {
+    std::erase_if(tensors, [](const gguf::TensorToWrite& tensor) {
+      return tensor.name == kDrafterCentroids || tensor.name == kDrafterOrdering;
+    });
+  }
+  FACET_ASSIGN(summary.paths, WriteFiles(options, metadata, tensors));
+  return summary;
+}
+
 }  // namespace
 
 Result<ConvertSummary> ConvertToGguf(const ConvertOptions& options) {
   FACET_RETURN_IF_ERROR(CheckPaths(options));
   FACET_ASSIGN(const std::optional<TensorType> wanted, ParseOutType(options.outtype));
+  if (IsDrafterDirectory(options.in)) {
+    return ConvertDrafter(options, wanted);
+  }
   FACET_ASSIGN(const Checkpoint checkpoint, Checkpoint::Open(options.in, UnknownTensors::kRefuse));
-  FACET_RETURN_IF_ERROR(CheckTensors(checkpoint));
+  FACET_RETURN_IF_ERROR(
+      CheckTensors(checkpoint.path(), checkpoint.config().n_layers, checkpoint.tensors()));
   // Complete and well-formed before anything is written.
   FACET_ASSIGN(const Weights weights, BindWeights(checkpoint));
   Config config = checkpoint.config();
@@ -300,7 +402,9 @@ Result<ConvertSummary> ConvertToGguf(const ConvertOptions& options) {
                MakeMetadata(checkpoint, config, FileTypeOf(main_type)));
   ConvertSummary summary;
   summary.n_left_out = checkpoint.n_media_tensors();
-  FACET_ASSIGN(summary.paths, WriteFiles(options, metadata, ListTensors(checkpoint, wanted)));
+  FACET_ASSIGN(summary.paths,
+               WriteFiles(options, metadata,
+                          ListTensors(checkpoint.config(), checkpoint.tensors(), wanted)));
   return summary;
 }
 

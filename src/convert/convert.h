@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Hugging Face directory into GGUF files: names and keys as llama.cpp reads them (reference.md
-// section 9, the text model). Values are never transformed; types are those of the source unless
-// another one is asked for. docs/convert.md says what is written.
+// section 9, text models and drafters). Values are never transformed; types are those of the source
+// unless another one is asked for. docs/convert.md says what is written.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,11 @@ struct ConvertOptions {
   /// Norms, scales and routers are always F32, and rows that are no multiple of 32 become F16 where
   /// q8_0 was asked for.
   std::string outtype = "auto";
+  /// Of a drafter: without its centroid head, with which llama.cpp loads no file.
+  bool leaves_out_centroids = false;
+  /// Of a drafter: who lends a tokenizer where its directory has none, the GGUF file or the
+  /// directory of its target; empty: nobody.
+  std::string tokenizer;
   /// 0: one file. Else files NAME-00001-of-0000N.gguf of at most this size (gguf::WriteSplit).
   uint64_t max_file_bytes = 0;
   /// Called with the names of the files once the input has been accepted, before any is written.
@@ -32,10 +37,12 @@ struct ConvertOptions {
 struct ConvertSummary {
   std::vector<std::string> paths;  ///< of the files, the one to be opened first
   size_t n_left_out = 0;           ///< tensors of vision and audio
+  bool is_drafter = false;
+  bool has_tokenizer = true;  ///< always, but for a drafter: Facet needs none in it
 };
 
-/// Refuses a directory that is not a complete Gemma 4 text model, tensors that are not known, and
-/// an existing directory as the output.
+/// Refuses a directory that is not a complete Gemma 4 text model or drafter, tensors that are not
+/// known, and an existing directory as the output.
 Result<ConvertSummary> ConvertToGguf(const ConvertOptions& options);
 
 }  // namespace facet

@@ -77,6 +77,42 @@ TEST(ConvertToGguf, AgreesWithLlamaCppsConverter) {
   EXPECT_GE(n_same, 36);
 }
 
+/// llama.cpp's converter, and the centroid head beside.
+TEST(ConvertToGguf, ADrafterHasTheTensorsOfLlamaCppsConverter) {
+  ConvertOptions options = Tiny(MakeTempDir() + "/drafter.gguf", "q8_0");
+  options.in = TestdataPath("tiny-assistant");
+  const auto summary = ConvertToGguf(options);
+  ASSERT_TRUE(summary.ok()) << summary.error().Message();
+  EXPECT_TRUE(summary->is_drafter);
+  EXPECT_FALSE(summary->has_tokenizer);
+  const auto ours = gguf::File::Open(options.out);
+  const auto theirs =
+      gguf::File::Open(TestdataPath("tiny-gguf/facet-tiny-assistant-centroids-q8_0.gguf"));
+  ASSERT_TRUE(ours.ok() && theirs.ok());
+  ASSERT_EQ(ours->tensors().size(), theirs->tensors().size());
+  for (const gguf::TensorView& tensor : theirs->tensors()) {
+    const gguf::TensorView* mine = ours->Find(tensor.name);
+    ASSERT_NE(mine, nullptr) << tensor.name;
+    EXPECT_EQ(mine->shape, tensor.shape) << tensor.name;
+    if (tensor.name != "masked_embd_centroids.weight") {  // theirs are added as F32
+      EXPECT_TRUE(
+          std::equal(mine->data.begin(), mine->data.end(), tensor.data.begin(), tensor.data.end()))
+          << tensor.name;
+    }
+  }
+  for (const auto& [key, value] : theirs->metadata().entries()) {
+    if (key.starts_with("gemma4-assistant.")) {
+      const gguf::Value* mine = ours->metadata().Find(key);
+      ASSERT_NE(mine, nullptr) << key;
+      EXPECT_TRUE(mine->is_array() || mine->AsDouble() == value.AsDouble()) << key;
+    }
+  }
+  options.tokenizer = TestdataPath("text/etype-sharing");
+  EXPECT_FALSE(ConvertToGguf(options).ok());
+  options.tokenizer = TestdataPath("tiny-gguf/facet-tiny-q8_0.gguf");
+  ASSERT_TRUE(ConvertToGguf(options).ok());
+}
+
 TEST(ConvertToGguf, TheNameIsTheDirectorysUnlessGiven) {
   ConvertOptions options = Tiny(MakeTempDir() + "/tiny.gguf", "auto");
   options.name = "";

@@ -12,13 +12,14 @@ namespace {
 
 constexpr int kVocabulary = 262144;
 constexpr int kDrafterLayers = 4;
+constexpr int kTopCentroids = 32;
 
 constexpr std::array kShapes = {
-    ModelShape{"e2b", kReleasedSizes[0], 131072, false, {256, 2048, 4}},
-    ModelShape{"e4b", kReleasedSizes[1], 131072, false, {256, 2048, 4}},
-    ModelShape{"12b", kReleasedSizes[2], 262144, true, {1024, 8192, 16}},
-    ModelShape{"26b-a4b", kReleasedSizes[3], 262144, true, {1024, 8192, 16}},
-    ModelShape{"31b", kReleasedSizes[4], 262144, true, {1024, 8192, 32}},
+    ModelShape{"e2b", kReleasedSizes[0], 131072, false, {256, 2048, 4, 2048}},
+    ModelShape{"e4b", kReleasedSizes[1], 131072, false, {256, 2048, 4, 2048}},
+    ModelShape{"12b", kReleasedSizes[2], 262144, true, {1024, 8192, 16, 0}},
+    ModelShape{"26b-a4b", kReleasedSizes[3], 262144, true, {1024, 8192, 16, 0}},
+    ModelShape{"31b", kReleasedSizes[4], 262144, true, {1024, 8192, 32, 0}},
 };
 
 LayerDesc LayerOf(const ModelShape& shape, bool is_full) {
@@ -90,8 +91,13 @@ Result<Config> ConfigOfShape(const ShapeRequest& request) {
   return c;
 }
 
-Config DrafterConfigOfShape(const ModelShape& shape) {
-  Config c = CommonConfig(shape);
+DrafterConfig DrafterConfigOfShape(const ModelShape& shape) {
+  DrafterConfig drafter;
+  drafter.n_embd_target = shape.size.n_embd;
+  drafter.n_centroids = shape.drafter.n_centroids;
+  drafter.n_top_centroids = drafter.n_centroids > 0 ? kTopCentroids : 0;
+  Config& c = drafter.body;
+  c = CommonConfig(shape);
   c.n_layers = kDrafterLayers;
   c.n_shared_kv_layers = kDrafterLayers;
   c.n_embd = shape.drafter.n_embd;
@@ -102,7 +108,7 @@ Config DrafterConfigOfShape(const ModelShape& shape) {
     layer.n_ff = shape.drafter.n_ff;
     c.layers.push_back(layer);
   }
-  return c;
+  return drafter;
 }
 
 }  // namespace facet

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "model/config.h"
+#include "model/drafter_checkpoint.h"
 
 namespace facet {
 
@@ -18,6 +19,7 @@ struct DrafterShape {
   int n_embd;
   int n_ff;
   int n_heads;
+  int n_centroids;  ///< of which the best 32 are scored; 0: the output is dense
 };
 
 /// One released size. What holds for all: 262144 tokens.
@@ -46,6 +48,6 @@ Result<Config> ConfigOfShape(const ShapeRequest& request);
 
 /// The drafter's numbers, in the same terms: all four layers share. Its layers name no donors
 /// (kv_layer), for these are the model's.
-Config DrafterConfigOfShape(const ModelShape& shape);
+DrafterConfig DrafterConfigOfShape(const ModelShape& shape);
 
 }  // namespace facet

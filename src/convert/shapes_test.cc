@@ -59,13 +59,17 @@ TEST(Shapes, FewerLayersAreTheFirstOfTheWhole) {
 }
 
 TEST(Shapes, DraftersFitTheirModels) {
-  const Config small = DrafterConfigOfShape(ModelShapes()[0]);
+  EXPECT_EQ(DrafterConfigOfShape(ModelShapes()[0]).n_centroids, 2048);
+  EXPECT_EQ(DrafterConfigOfShape(ModelShapes()[1]).n_top_centroids, 32);
+  EXPECT_EQ(DrafterConfigOfShape(ModelShapes()[4]).n_centroids, 0);
+  EXPECT_EQ(DrafterConfigOfShape(ModelShapes()[4]).n_embd_target, 5376);
+  const Config small = DrafterConfigOfShape(ModelShapes()[0]).body;
   ASSERT_EQ(small.layers.size(), 4U);
   EXPECT_EQ(small.layers[2].kind, LayerKind::kSliding);
   EXPECT_EQ(small.layers[3].kind, LayerKind::kFull);
   EXPECT_EQ(small.n_embd, 256);
   EXPECT_EQ(small.layers[0].n_ff, 2048);
-  const Config large = DrafterConfigOfShape(ModelShapes()[4]);
+  const Config large = DrafterConfigOfShape(ModelShapes()[4]).body;
   EXPECT_EQ(large.n_heads, 32);
   EXPECT_EQ(large.layers[0].n_kv_heads, 16);
   EXPECT_EQ(large.layers[3].n_kv_heads, 4);

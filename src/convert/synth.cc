@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <span>
 #include <utility>
 #include <vector>
@@ -17,6 +18,8 @@
 #include "convert/shapes.h"
 #include "convert/synth_projector.h"
 #include "convert/synth_tensors.h"
+#include "model/drafter_checkpoint.h"
+#include "model/drafter_names.h"
 #include "quant/codec.h"
 #include "text/vocab.h"
 
@@ -44,8 +47,11 @@ Result<uint32_t> ChooseTypes(const std::string& file_type, std::vector<SynthTens
     of_queries = tensor.name == "blk.0.attn_q.weight" ? tensor.type : of_queries;
   }
   for (SynthTensor& tensor : *tensors) {
-    if (tensor.name.starts_with("nextn.")) {  // of a drafter, which the plan does not know
-      tensor.type = of_queries;
+    if (tensor.type == TensorType::kI32) {
+      continue;
+    }
+    if (tensor.name.starts_with("nextn.") || tensor.name == kDrafterCentroids) {
+      tensor.type = of_queries;  // of a drafter, which the plan does not know
     }
     if (FindCodec(tensor.type) == nullptr || FindCodec(tensor.type)->encode == nullptr) {
       return Refuse("--type",
@@ -131,6 +137,11 @@ class WeightMaker {
 };
 
 std::string VectorBytes(const SynthTensor& tensor) {
+  if (tensor.type == TensorType::kI32) {
+    std::vector<int32_t> tokens(static_cast<size_t>(tensor.n_elements()));
+    std::iota(tokens.begin(), tokens.end(), 0);
+    return std::string(AsText(std::as_bytes(std::span<const int32_t>(tokens))));
+  }
   std::vector<float> values(static_cast<size_t>(tensor.n_elements()), tensor.value);
   if (tensor.name == "rope_freqs.weight") {
     std::fill(values.begin() + kTurningPairs, values.end(), kStillFactor);
@@ -201,28 +212,6 @@ Status SetTokenizer(const SynthOptions& options, int n_vocab, gguf::Metadata* me
   return vocab.ok() ? Status() : Status(vocab.error());
 }
 
-/// The keys of a drafter are those of a model under another name, and two more.
-gguf::Metadata DrafterMetadata(const Config& c, int n_embd_model) {
-  constexpr std::string_view kModel = "gemma4.";
-  constexpr std::string_view kDrafter = "gemma4-assistant";
-  gguf::Metadata of_model;
-  SetGgufConfig(c, &of_model);
-  gguf::Metadata metadata;
-  for (const auto& [key, value] : of_model.entries()) {
-    if (!key.starts_with(kModel)) {
-      metadata.Set(key, value);
-    } else if (!key.ends_with("final_logit_softcapping")) {
-      metadata.Set(fmt::format("{}.{}", kDrafter, key.substr(kModel.size())), value);
-    }
-  }
-  metadata.Set("general.architecture", gguf::Value::String(std::string(kDrafter)));
-  metadata.Set(fmt::format("{}.embedding_length_out", kDrafter),
-               gguf::Value::U32(static_cast<uint32_t>(n_embd_model)));
-  metadata.Set(fmt::format("{}.nextn_predict_layers", kDrafter),
-               gguf::Value::U32(static_cast<uint32_t>(c.n_layers)));
-  return metadata;
-}
-
 void SetGeneral(const Config& config, uint32_t file_type, gguf::Metadata* metadata) {
   using gguf::Value;
   const GenerationDefaults defaults;
@@ -284,27 +273,44 @@ Status WriteProjector(const SynthOptions& options, const ShapeRequest& request) 
   return gguf::Write(options.out, metadata, ToWrite(tensors, &maker), options.on_progress);
 }
 
-Status WriteLanguageModel(const SynthOptions& options, const ShapeRequest& request) {
-  FACET_ASSIGN(Config config, ConfigOfShape(request));
-  const int n_embd_model = config.n_embd;
-  const bool is_drafter = options.part == SynthPart::kDrafter;
-  if (is_drafter) {
-    config = DrafterConfigOfShape(*request.shape);
-  }
-  config.name = NameOf(request, options.part);
-  std::vector<SynthTensor> tensors =
-      is_drafter ? DrafterTensors(config, n_embd_model) : ModelTensors(config);
-  FACET_ASSIGN(const uint32_t file_type, ChooseTypes(options.type, &tensors));
+/// Metadata without general.* and tokenizer.* and the tensors of one file.
+struct FilePlan {
+  Config config;
   gguf::Metadata metadata;
-  if (is_drafter) {
-    metadata = DrafterMetadata(config, n_embd_model);
-  } else {
-    SetGgufConfig(config, &metadata);
+  std::vector<SynthTensor> tensors;
+};
+
+FilePlan PlanDrafter(const SynthOptions& options, const ShapeRequest& request) {
+  DrafterConfig drafter = DrafterConfigOfShape(*request.shape);
+  if (options.leaves_out_centroids) {
+    drafter.n_centroids = 0;
   }
-  SetGeneral(config, file_type, &metadata);
-  FACET_RETURN_IF_ERROR(SetTokenizer(options, config.n_vocab, &metadata));
+  drafter.body.name = NameOf(request, options.part);
+  FilePlan plan;
+  SetGgufDrafterConfig(drafter, &plan.metadata);
+  plan.tensors = DrafterTensors(drafter);
+  plan.config = std::move(drafter.body);
+  return plan;
+}
+
+Result<FilePlan> PlanModel(const SynthOptions& options, const ShapeRequest& request) {
+  FilePlan plan;
+  FACET_ASSIGN(plan.config, ConfigOfShape(request));
+  plan.config.name = NameOf(request, options.part);
+  SetGgufConfig(plan.config, &plan.metadata);
+  plan.tensors = ModelTensors(plan.config);
+  return plan;
+}
+
+Status WriteLanguageModel(const SynthOptions& options, const ShapeRequest& request) {
+  FACET_ASSIGN(FilePlan plan, options.part == SynthPart::kDrafter ? PlanDrafter(options, request)
+                                                                  : PlanModel(options, request));
+  FACET_ASSIGN(const uint32_t file_type, ChooseTypes(options.type, &plan.tensors));
+  SetGeneral(plan.config, file_type, &plan.metadata);
+  FACET_RETURN_IF_ERROR(SetTokenizer(options, plan.config.n_vocab, &plan.metadata));
   WeightMaker maker(options.seed);
-  return gguf::Write(options.out, metadata, ToWrite(tensors, &maker), options.on_progress);
+  return gguf::Write(options.out, plan.metadata, ToWrite(plan.tensors, &maker),
+                     options.on_progress);
 }
 
 }  // namespace

@@ -17,9 +17,7 @@ namespace facet {
 /// Which file of a released size is made.
 enum class SynthPart {
   kModel,
-  /// The number of layers has no meaning. Its output is the dense one: llama.cpp loads no file with
-  /// the centroids of the small drafters.
-  kDrafter,
+  kDrafter,   ///< the number of layers has no meaning
   kProjector  ///< the encoders of pictures and sound, as an mmproj file; without a tokenizer
 };
 
@@ -27,6 +25,9 @@ struct SynthOptions {
   std::string out;            ///< file to be written; it appears only when it is complete
   std::string shape = "e2b";  ///< see ParseShape
   SynthPart part = SynthPart::kModel;
+  /// Of a drafter: the dense output also where the released one has centroids, with which llama.cpp
+  /// loads no file.
+  bool leaves_out_centroids = false;
   std::string type = "q4_0";  ///< what quantize_plan.h knows; of a projector f32, f16, bf16, q8_0
   /// Whose tokenizer and chat template are taken. The released models have 262144 tokens: what is
   /// missing becomes tokens that no text turns into.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "model/drafter_names.h"
 
 namespace facet {
 namespace {
@@ -32,6 +33,10 @@ class TensorList {
     tensors_.push_back({std::move(name), TensorType::kF32, {n}, 0, value});
   }
   void Vector(std::string name, int64_t n) { Vector(std::move(name), n, 1.0F); }
+
+  void Ordering(std::string name, int64_t n) {
+    tensors_.push_back({std::move(name), TensorType::kI32, {n}, 0, 0});
+  }
 
   std::vector<SynthTensor> Take() { return std::move(tensors_); }
 
@@ -120,12 +125,18 @@ std::vector<SynthTensor> ModelTensors(const Config& c) {
   return list.Take();
 }
 
-std::vector<SynthTensor> DrafterTensors(const Config& c, int n_embd_model) {
+std::vector<SynthTensor> DrafterTensors(const DrafterConfig& drafter) {
+  const Config& c = drafter.body;
+  const int n_embd_model = drafter.n_embd_target;
   TensorList list;
   list.Matrix("token_embd.weight", {c.n_vocab, c.n_embd});
   list.Vector("output_norm.weight", c.n_embd);
   list.Matrix("nextn.pre_projection.weight", {c.n_embd, int64_t{2} * n_embd_model});
   list.Matrix("nextn.post_projection.weight", {n_embd_model, c.n_embd});
+  if (drafter.n_centroids > 0) {
+    list.Matrix(std::string(kDrafterCentroids), {drafter.n_centroids, c.n_embd});
+    list.Ordering(std::string(kDrafterOrdering), c.n_vocab);
+  }
   AddLayers(c, &list);
   return list.Take();
 }

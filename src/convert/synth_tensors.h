@@ -9,6 +9,7 @@
 
 #include "base/tensor_type.h"
 #include "model/config.h"
+#include "model/drafter_checkpoint.h"
 
 namespace facet {
 
@@ -25,7 +26,7 @@ struct SynthTensor {
 
 std::vector<SynthTensor> ModelTensors(const Config& config);
 
-/// Of the drafter `config` (all its layers share) for a model that is `n_embd_model` wide.
-std::vector<SynthTensor> DrafterTensors(const Config& config, int n_embd_model);
+/// Of a drafter, with the head that it says. The ordering is I32, the tokens in their own order.
+std::vector<SynthTensor> DrafterTensors(const DrafterConfig& drafter);
 
 }  // namespace facet

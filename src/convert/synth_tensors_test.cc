@@ -60,7 +60,9 @@ TEST(SynthTensors, OfDraftersAreThoseThatLlamaCppWrites) {
     const auto number = [&](const std::string& key) {
       return static_cast<int>(*file.metadata().Find("gemma4-assistant." + key)->AsInt());
     };
-    Config config;
+    DrafterConfig drafter;
+    drafter.n_embd_target = number("embedding_length_out");
+    Config& config = drafter.body;
     config.n_layers = number("block_count");
     config.n_shared_kv_layers = number("attention.shared_kv_layers");
     config.n_embd = number("embedding_length");
@@ -74,7 +76,7 @@ TEST(SynthTensors, OfDraftersAreThoseThatLlamaCppWrites) {
       layer.n_ff = number("feed_forward_length");
       config.layers.push_back(layer);
     }
-    const Outline made = OutlineOf(DrafterTensors(config, number("embedding_length_out")));
+    const Outline made = OutlineOf(DrafterTensors(drafter));
     EXPECT_EQ(made, OutlineOf(file)) << name;
   }
 }

@@ -78,6 +78,9 @@ TEST(Synth, DraftersHaveTheirKeysAndWeightsTheirVariance) {
     squares += double{value} * value;
   }
   EXPECT_NEAR(squares / 256, 1.0, 0.05);
+  EXPECT_EQ(file->Find("masked_embd_centroids.weight")->shape, (std::vector<int64_t>{2048, 256}));
+  EXPECT_EQ(file->Find("masked_embd_ordering")->type, TensorType::kI32);
+  EXPECT_EQ(number("gemma4-assistant.assistant.centroid_intermediate_top_k"), 32);
   const std::vector<float> factors = Decoded(*file->Find("rope_freqs.weight"), 256);
   EXPECT_EQ(factors[63], 1.0F);
   EXPECT_EQ(factors[64], 1e30F);

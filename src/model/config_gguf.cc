@@ -156,6 +156,8 @@ Result<GenerationDefaults> DefaultsFromGguf(const gguf::Metadata& metadata,
 
 void SetGgufConfig(const Config& config, gguf::Metadata* metadata) {
   SetGgufKeys(config, kArchitecture, metadata);
+  metadata->Set(fmt::format("{}.final_logit_softcapping", kArchitecture),
+                gguf::Value::F32(config.logit_softcap));
 }
 
 void SetGgufKeys(const Config& c, std::string_view architecture, gguf::Metadata* metadata) {
@@ -201,7 +203,6 @@ void SetGgufKeys(const Config& c, std::string_view architecture, gguf::Metadata*
   set_float("rope.freq_base_swa", c.rope_theta_sliding);
   set_int("rope.dimension_count", d_full);
   set_int("rope.dimension_count_swa", d_sliding);
-  set_float("final_logit_softcapping", c.logit_softcap);
   if (c.n_experts > 0) {
     set_int("expert_count", c.n_experts);
     set_int("expert_used_count", c.n_experts_used);

@@ -20,7 +20,8 @@ Result<Config> ConfigFromGgufKeys(const gguf::Metadata& metadata, const GgufKeys
 /// From text_config.
 Result<Config> ConfigFromTextMembers(const JsonMembers& text);
 
-/// general.architecture, general.name and the keys of `architecture`.
+/// general.architecture, general.name and the keys of `architecture` but the cap of the logits,
+/// which only a text model has.
 void SetGgufKeys(const Config& config, std::string_view architecture, gguf::Metadata* metadata);
 
 }  // namespace facet

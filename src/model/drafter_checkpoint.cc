@@ -215,6 +215,11 @@ const gguf::Metadata* DrafterCheckpoint::gguf_metadata() const {
   return state_->gguf.has_value() ? &state_->gguf->metadata() : nullptr;
 }
 
+bool IsDrafterDirectory(const std::string& path) {
+  const auto config = ReadJson(path + "/config.json", kMaxConfigBytes);
+  return config.ok() && CheckIsDrafter(*config, path).ok();
+}
+
 std::optional<int> DonorLayer(const Config& target, LayerKind kind) {
   for (int l = target.first_shared_layer() - 1; l >= 0; --l) {
     if (target.layers[static_cast<size_t>(l)].kind == kind) {

@@ -58,6 +58,10 @@ class DrafterCheckpoint {
   std::unique_ptr<State> state_;
 };
 
+/// Whether PATH is a directory whose config.json names an assistant. False where there is none to
+/// read: what opens it next says why.
+bool IsDrafterDirectory(const std::string& path);
+
 /// The layer of the target whose keys and values a drafter's layers of this kind read: the last of
 /// the kind that writes its own (reference.md 8.3). Nothing when there is none.
 std::optional<int> DonorLayer(const Config& target, LayerKind kind);
