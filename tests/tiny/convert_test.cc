@@ -248,14 +248,6 @@ TEST(Convert, RefusesBrokenDirectories) {
             "DIR/tokenizer.json: 2048 tokens, wanted 2000, the rows of the embedding table");
 }
 
-TEST(Convert, DraftersAreRefused) {
-  for (const std::string name : {"text/etype-sharing-assistant", "text/dense-keqv-assistant"}) {
-    EXPECT_EQ(ErrorOf(HfDirectory(name).Write("model")),
-              "DIR/config.json, model_type: \"gemma4_assistant\" (a drafter), wanted \"gemma4\", "
-              "\"gemma4_text\" or \"gemma4_unified\"");
-  }
-}
-
 /// Keys in which files differ.
 struct Differences {
   std::set<std::string> only_theirs;
