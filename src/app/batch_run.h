@@ -30,7 +30,7 @@ struct BatchCounts {
   int64_t n_skipped = 0;  ///< answered in an earlier run
   int64_t n_prompt = 0;   ///< tokens, of the answered
   int64_t n_reply = 0;
-  int64_t n_drafted = 0;  ///< of the replies, guessed and verified
+  int64_t n_drafted = 0;  ///< of the replies, guessed and computed
   int64_t n_accepted = 0;
 };
 

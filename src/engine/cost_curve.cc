@@ -37,7 +37,7 @@ size_t CostCurve::BucketOf(int n) {
                              std::min<double>(octaves * kPerOctave + 1, kOctaves * kPerOctave));
 }
 
-double CostCurve::Believed(const Bucket& bucket, int n, double seconds) const {
+double CostCurve::ClipPause(const Bucket& bucket, int n, double seconds) const {
   if (bucket.weight > 0) {
     const double slowest = bucket.weight < kMature ? kSlowest : kSlowestOfMature;
     return std::min(seconds, slowest * bucket.seconds);
@@ -56,7 +56,7 @@ void CostCurve::Add(int n, double seconds) {
     return;
   }
   Bucket& bucket = buckets_[BucketOf(n)];
-  seconds = Believed(bucket, n, seconds);
+  seconds = ClipPause(bucket, n, seconds);
   const double before = bucket.seconds;
   bucket.weight = seconds < kFaster * before ? 1 : std::min(bucket.weight + 1, kMemory);
   bucket.n += (n - bucket.n) / bucket.weight;

@@ -44,7 +44,7 @@ class CostCurve {
   static constexpr double kMemory = 24;
 
   static size_t BucketOf(int n);
-  [[nodiscard]] double Believed(const Bucket& bucket, int n, double seconds) const;
+  [[nodiscard]] double ClipPause(const Bucket& bucket, int n, double seconds) const;
   [[nodiscard]] Line LineNear(int n) const;
 
   std::array<Bucket, kExact + kOctaves * kPerOctave + 1> buckets_;

@@ -76,18 +76,20 @@ int DraftGovernor::MostOf(const DraftOffer& offer, DraftSource source) const {
   return std::min(source == DraftSource::kModel ? offer.n_model : offer.n_match, n_known);
 }
 
-DraftGovernor::Plan DraftGovernor::MakePlan(size_t n_offers, int n_other_rows, int n_most) const {
+DraftGovernor::Plan DraftGovernor::MakePlan(size_t n_offers, const DraftRoom& room) const {
   const auto n_rows = static_cast<int>(n_offers);
   Plan plan;
+  plan.probe_s = probe_s_;
+  plan.is_measured = room.is_measured;
   plan.plain_s = run_s_.Estimate(n_rows, 0).front();
-  plan.more_s = run_s_.Estimate(n_rows + n_other_rows, n_most);
+  plan.more_s = run_s_.Estimate(n_rows + room.n_other_rows, room.n_most);
   const double beside_s = plan.more_s.front();
   for (double& seconds : plan.more_s) {
     seconds -= beside_s;
   }
-  plan.drafts_s.assign(static_cast<size_t>(n_most) + 1, 0);
+  plan.drafts_s.assign(static_cast<size_t>(room.n_most) + 1, 0);
   if (!draft_s_.empty()) {
-    const std::vector<double> drafts_s = draft_s_.Estimate(1, n_most - 1);
+    const std::vector<double> drafts_s = draft_s_.Estimate(1, room.n_most - 1);
     std::copy(drafts_s.begin(), drafts_s.end(), plan.drafts_s.begin() + 1);
   }
   plan.share_s = plan.plain_s / n_rows;
@@ -108,7 +110,7 @@ double DraftGovernor::WorthOf(const DraftOffer& offer, const DraftChoice& choice
   return worth;
 }
 
-DraftChoice DraftGovernor::Better(const DraftOffer& offer, const Plan& plan) const {
+DraftChoice DraftGovernor::BetterSourceOf(const DraftOffer& offer, const Plan& plan) const {
   DraftChoice better;
   double most_worth = 0;
   for (const DraftSource source : {offer.match, DraftSource::kModel}) {
@@ -170,34 +172,35 @@ void DraftGovernor::CutToBest(std::span<const DraftOffer> offers, Plan* plan,
 }
 
 DraftChoice DraftGovernor::ProbeOf(const DraftOffer& offer, const DraftChoice& choice,
-                                   DraftSource source, const Plan& plan) {
+                                   DraftSource source, Plan* plan) {
   const auto at = static_cast<size_t>(source);
   const int n_most = MostOf(offer, source);
   if (n_most == 0 || (choice.n_drafts > 0 && choice.source == source)) {
     return {};
   }
   if (n_first_rounds_[at] < kFirstRounds) {
-    if (first_round_step_[at] == n_steps_) {
-      return {};  // one sequence in a step
+    // One sequence in a step, and not where nothing can be learnt.
+    if (first_round_step_[at] == n_steps_ || !plan->is_measured) {
+      return {};
     }
     first_round_step_[at] = n_steps_;
-    return {source, std::min(n_most, ++n_first_rounds_[at]), true};
+    return {source, std::min(n_most, n_first_rounds_[at] + 1), true};
   }
   const DraftRecord::Counts& counts = offer.record->of(source);
-  const DraftChoice probe = {source, std::min(n_most, counts.n_probe), true};
-  const double loss_s = WorthOf(offer, choice, plan) - WorthOf(offer, probe, plan);
-  if (counts.next_probe > n_steps_ || loss_s > probe_s_) {
+  DraftChoice probe = {source, std::min(n_most, counts.n_probe), true};
+  probe.loss_s = std::max(0.0, WorthOf(offer, choice, *plan) - WorthOf(offer, probe, *plan));
+  if (counts.next_probe > n_steps_ || probe.loss_s > plan->probe_s) {
     return {};
   }
-  probe_s_ -= std::max(0.0, loss_s);
+  plan->probe_s -= probe.loss_s;
   longest_wait_[at] = static_cast<int>(
-      std::clamp<double>(loss_s / (kWaitShare * plan.share_s), kFirstWait, kLongestWait));
+      std::clamp<double>(probe.loss_s / (kWaitShare * plan->share_s), kFirstWait, kLongestWait));
   return probe;
 }
 
-void DraftGovernor::Probe(std::span<const DraftOffer> offers, const Plan& plan,
+void DraftGovernor::Probe(std::span<const DraftOffer> offers, Plan* plan,
                           std::vector<DraftChoice>* choices) {
-  auto n_left = static_cast<int>(plan.more_s.size()) - 1;
+  auto n_left = static_cast<int>(plan->more_s.size()) - 1;
   for (const DraftChoice& choice : *choices) {
     n_left -= choice.n_drafts;
   }
@@ -221,7 +224,7 @@ bool DraftGovernor::MeasuresPlain(size_t n_offers, const Plan& plan) {
   const double n_tokens = static_cast<double>(n_offers);
   const double loss_s = plan.plain_s - n_tokens / plan.rate;
   const bool is_doubtful = loss_s > 0 && loss_s < kDoubtful * plan.plain_s;
-  if (!is_doubtful || n_steps_ < next_plain_ || loss_s > probe_s_) {
+  if (!is_doubtful || !plan.is_measured || n_steps_ < next_plain_ || loss_s > probe_s_) {
     return false;
   }
   next_plain_ = n_steps_ + kPlainWait;
@@ -229,36 +232,40 @@ bool DraftGovernor::MeasuresPlain(size_t n_offers, const Plan& plan) {
   return true;
 }
 
-std::vector<DraftChoice> DraftGovernor::Choose(std::span<const DraftOffer> offers, int n_other_rows,
-                                               int n_most) {
+std::vector<DraftChoice> DraftGovernor::Choose(std::span<const DraftOffer> offers,
+                                               const DraftRoom& room) {
   std::vector<DraftChoice> choices(offers.size());
   int n_offered = 0;
   for (const DraftOffer& offer : offers) {
     n_offered += std::max(offer.n_model, offer.n_match);
   }
-  const int n_rows = static_cast<int>(offers.size()) + n_other_rows;
-  n_most = std::min({n_most, n_offered, std::max(1, 2 * run_s_.n_largest() - n_rows)});
-  if (n_most <= 0 || run_s_.empty()) {
+  // What is beside the offers may be rows that are never measured.
+  const int n_known = 2 * run_s_.n_largest() - static_cast<int>(offers.size());
+  DraftRoom known_room = room;
+  known_room.n_most = std::min({room.n_most, n_offered, std::max(1, n_known)});
+  if (known_room.n_most <= 0 || run_s_.empty()) {
     return choices;
   }
-  Plan plan = MakePlan(offers.size(), n_other_rows, n_most);
+  Plan plan = MakePlan(offers.size(), known_room);
   // What a source is worth depends on the rate that is reached, so sources are chosen anew at it.
   for (int n_pass = 0; n_pass < 2; ++n_pass) {
     for (size_t at = 0; at < offers.size(); ++at) {
-      choices[at] = Better(offers[at], plan);
+      choices[at] = BetterSourceOf(offers[at], plan);
     }
     CutToBest(offers, &plan, &choices);
   }
   if (MeasuresPlain(offers.size(), plan)) {
     return std::vector<DraftChoice>(offers.size());
   }
-  Probe(offers, plan, &choices);
+  Probe(offers, &plan, &choices);
   return choices;
 }
 
 void DraftGovernor::ObserveStep(int n_rows, double run_s, int n_model_drafts, double draft_s) {
   ++n_steps_;
-  run_s_.Add(n_rows, std::max(run_s, kLeastSeconds));
+  if (n_rows > 0) {
+    run_s_.Add(n_rows, std::max(run_s, kLeastSeconds));
+  }
   if (n_model_drafts > 0) {
     draft_s_.Add(n_model_drafts, draft_s);
   }
@@ -271,9 +278,12 @@ void DraftGovernor::ObserveDrafts(const DraftChoice& made, int n_accepted, Draft
   }
   DraftRecord::Counts& counts = record->of(made.source);
   if (made.is_probe) {
+    probe_s_ -= made.loss_s;
     counts.n_right *= kStale;
     counts.n_wrong *= kStale;
   }
+  int& n_first_rounds = n_first_rounds_[static_cast<size_t>(made.source)];
+  n_first_rounds = std::min(n_first_rounds + 1, kFirstRounds);
   record->Add(made.source, made.n_drafts, n_accepted);
   all_.Add(made.source, made.n_drafts, n_accepted);
   int& n_deepest = n_deepest_[static_cast<size_t>(made.source)];

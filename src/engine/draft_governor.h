@@ -71,6 +71,14 @@ struct DraftChoice {
   DraftSource source = DraftSource::kModel;
   int n_drafts = 0;
   bool is_probe = false;  ///< it is not expected to pay: made to learn
+  double loss_s = 0;      ///< of a probe: what it is expected to cost
+};
+
+/// What is known of a step before its drafts are chosen.
+struct DraftRoom {
+  int n_other_rows = 0;     ///< beside the offers' own rows, one each
+  int n_most = 0;           ///< drafts in all
+  bool is_measured = true;  ///< ObserveStep will be told its rows
 };
 
 /// Of one engine. Not for several threads; knows no clock.
@@ -78,15 +86,17 @@ class DraftGovernor {
  public:
   DraftGovernor();
 
-  /// One choice for each offer. `n_other_rows` is what the step computes beside the offers' own
-  /// rows (one each); at most `n_most` drafts in all.
+  /// One choice for each offer.
   [[nodiscard]] std::vector<DraftChoice> Choose(std::span<const DraftOffer> offers,
-                                                int n_other_rows, int n_most);
+                                                const DraftRoom& room);
 
-  /// A step ran. `n_model_drafts` were made in `draft_s` seconds.
+  /// A step ran. It had `n_rows` rows, each of which was wanted for its logits; 0: there were
+  /// others, and its seconds do not tell what such rows take. `n_model_drafts` were made in
+  /// `draft_s` seconds.
   void ObserveStep(int n_rows, double run_s, int n_model_drafts, double draft_s);
-  /// A sequence's guesses were verified: goes into its record and into the prior of those to come.
-  /// `made` is the choice, with as many drafts as were verified.
+  /// A sequence's guesses came to a verdict: goes into its record and into the prior of those to
+  /// come, and a probe is paid for. `made` is the choice, with as many drafts as were judged. To be
+  /// called for each choice whose guesses were made: what is not heard of is chosen again.
   void ObserveDrafts(const DraftChoice& made, int n_accepted, DraftRecord* record);
 
  private:
@@ -97,24 +107,25 @@ class DraftGovernor {
     std::vector<double> more_s;    ///< [drafts]: added by so many rows of drafts
     std::vector<double> drafts_s;  ///< [drafts of the drafter]: its own seconds
     double rate = 0;               ///< tokens per second of the best that was found
+    double probe_s = 0;            ///< what probes of this step may still cost
+    bool is_measured = true;
 
     [[nodiscard]] double per_draft_s(DraftSource source) const;
   };
 
-  [[nodiscard]] Plan MakePlan(size_t n_offers, int n_other_rows, int n_most) const;
+  [[nodiscard]] Plan MakePlan(size_t n_offers, const DraftRoom& room) const;
   [[nodiscard]] double ChanceOf(const DraftOffer& offer, DraftSource source) const;
   [[nodiscard]] int MostOf(const DraftOffer& offer, DraftSource source) const;
   /// The source of an offer that brings more at `rate`, with all the drafts that it may have.
-  [[nodiscard]] DraftChoice Better(const DraftOffer& offer, const Plan& plan) const;
+  [[nodiscard]] DraftChoice BetterSourceOf(const DraftOffer& offer, const Plan& plan) const;
   /// Cuts the choices to what has the best rate, which is set.
   void CutToBest(std::span<const DraftOffer> offers, Plan* plan,
                  std::vector<DraftChoice>* choices) const;
   /// What to try of `source` in place of `choice`; no drafts: nothing now.
   [[nodiscard]] DraftChoice ProbeOf(const DraftOffer& offer, const DraftChoice& choice,
-                                    DraftSource source, const Plan& plan);
+                                    DraftSource source, Plan* plan);
   /// Puts probes in place of choices where they are due.
-  void Probe(std::span<const DraftOffer> offers, const Plan& plan,
-             std::vector<DraftChoice>* choices);
+  void Probe(std::span<const DraftOffer> offers, Plan* plan, std::vector<DraftChoice>* choices);
   /// Whether this step should have no drafts, so that what they gain is measured.
   [[nodiscard]] bool MeasuresPlain(size_t n_offers, const Plan& plan);
   /// Seconds' worth of `choice` at the plan's rate, beyond having no drafts.
@@ -124,7 +135,7 @@ class DraftGovernor {
   CostCurve run_s_;                                  ///< of the rows of a step
   CostCurve draft_s_;                                ///< of the drafts of a step
   DraftRecord all_;                                  ///< of all sequences; the prior of each
-  std::array<int, kDraftSources> n_first_rounds_{};  ///< that were asked for
+  std::array<int, kDraftSources> n_first_rounds_{};  ///< that were verified
   std::array<int, kDraftSources> n_deepest_{};       ///< drafts of the longest that was verified
   std::array<int64_t, kDraftSources> first_round_step_;  ///< of the newest of the first rounds
   std::array<int, kDraftSources> longest_wait_;  ///< steps between probes, by what these cost

@@ -97,7 +97,7 @@ class Simulation {
     }
     std::vector<DraftChoice> choices(offers.size(), {DraftSource::kModel, work_.n_fixed});
     if (work_.is_governed) {
-      choices = governor->Choose(offers, n_other, 512);
+      choices = governor->Choose(offers, {n_other, 512, n_other == 0});
     }
     int n_rows = work_.n_sequences + n_other;
     int n_model = 0;
@@ -113,7 +113,7 @@ class Simulation {
     for (size_t at = 0; at < choices.size(); ++at) {
       Verify(choices[at], governor, &n_said_[at], &records_[at]);
     }
-    governor->ObserveStep(n_rows, Noisy(run_s), n_model, Noisy(draft_s));
+    governor->ObserveStep(n_other == 0 ? n_rows : 0, Noisy(run_s), n_model, Noisy(draft_s));
   }
 
   void Verify(const DraftChoice& choice, DraftGovernor* governor, int* n_said,
@@ -370,10 +370,10 @@ TEST(DraftGovernor, SequencesHaveChancesOfTheirOwn) {
   const std::array<DraftOffer, 2> offers = {DraftOffer{records.data(), 8, 0},
                                             DraftOffer{&records[1], 8, 0}};
   for (int n = 0; n < 3; ++n) {
-    (void)governor.Choose(offers, 0, 64);  // the first rounds
+    (void)governor.Choose(offers, {0, 64});  // the first rounds
     governor.ObserveStep(2, kE2b.run_s(2), 0, 0);
   }
-  const std::vector<DraftChoice> choices = governor.Choose(offers, 0, 64);
+  const std::vector<DraftChoice> choices = governor.Choose(offers, {0, 64});
   EXPECT_GE(choices[0].n_drafts, 4);
   EXPECT_EQ(choices[1].n_drafts, 0);
 }
@@ -392,7 +392,7 @@ TEST(DraftGovernor, StaysWithinWhatIsOffered) {
     }
     const auto n_most = static_cast<int>(random() % 20);
     const auto n_other = static_cast<int>(random() % 3 * 40);
-    const std::vector<DraftChoice> choices = governor.Choose(offers, n_other, n_most);
+    const std::vector<DraftChoice> choices = governor.Choose(offers, {n_other, n_most});
     ASSERT_EQ(choices.size(), offers.size());
     int n_model = 0;
     int n_drafts = 0;
@@ -444,17 +444,33 @@ TEST(DraftGovernor, APauseOrASlowStartIsNotBelieved) {
   EXPECT_GE(GovernedRate(work, 6), 0.90 * BestFixed(kE2b, 1, 0.7).rate);
 }
 
-TEST(DraftGovernor, GuessesThatNeverComeToAVerdictAreNotAskedForEver) {
-  DraftGovernor governor;
-  DraftRecord record;
-  int n_asked = 0;
-  for (int step = 0; step < 1000; ++step) {
-    const std::array<DraftOffer, 1> offers = {DraftOffer{&record, 8, 0}};
-    const DraftChoice choice = governor.Choose(offers, 0, 8).front();
-    n_asked += choice.n_drafts;
-    governor.ObserveStep(1, kE2b.run_s(1), choice.n_drafts, kDearDrafter.draft_s * choice.n_drafts);
+/// Where the scheduler grants none, nothing was spent.
+TEST(DraftGovernor, AProbeIsPaidForWhenItCameToAVerdict) {
+  for (const Machine& machine : {kE2b, kDearDrafter}) {
+    for (const bool is_granted : {false, true}) {
+      DraftGovernor governor;
+      DraftRecord record;
+      for (int n_rows = 1; n_rows <= 4; ++n_rows) {
+        governor.ObserveStep(n_rows, machine.run_s(n_rows), 1, machine.draft_s);
+      }
+      int n_asked = 0;
+      for (int step = 0; step < 1000; ++step) {
+        const std::array<DraftOffer, 1> offers = {DraftOffer{&record, 8, 0}};
+        const DraftChoice choice = governor.Choose(offers, {0, 8}).front();
+        n_asked += choice.n_drafts > 0 ? 1 : 0;
+        const int n_model = is_granted ? choice.n_drafts : 0;
+        governor.ObserveStep(1, machine.run_s(1), n_model, machine.draft_s * n_model);
+        if (is_granted && choice.n_drafts > 0) {
+          governor.ObserveDrafts({choice.source, 1, choice.is_probe, choice.loss_s}, 0, &record);
+        }
+      }
+      if (is_granted) {
+        EXPECT_LE(n_asked, 40) << machine.draft_s;
+      } else {
+        EXPECT_GE(n_asked, 990) << machine.draft_s << ": it cost nothing";
+      }
+    }
   }
-  EXPECT_LE(n_asked, 25);
 }
 
 TEST(DraftGovernor, AClockThatStandsStillMakesDraftsFree) {
@@ -463,7 +479,7 @@ TEST(DraftGovernor, AClockThatStandsStillMakesDraftsFree) {
   int n_drafted = 0;
   for (int step = 0; step < 20; ++step) {
     const std::array<DraftOffer, 1> offers = {DraftOffer{&record, 8, 0}};
-    const DraftChoice choice = governor.Choose(offers, 0, 8).front();
+    const DraftChoice choice = governor.Choose(offers, {0, 8}).front();
     governor.ObserveDrafts(choice, choice.n_drafts, &record);
     governor.ObserveStep(1 + choice.n_drafts, 0, choice.n_drafts, 0);
     n_drafted += choice.n_drafts;

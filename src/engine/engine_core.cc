@@ -153,8 +153,7 @@ void EngineCore::MakeDrafts(StepPlan* plan, StepReport* report) {
     Entry& entry = *entries_[static_cast<size_t>(rows.sequence)];
     const int n_drafts = CountDrafts(entry.sequence.state(), rows.n_rows);
     if (n_drafts > 0) {
-      entry.drafting.choice.n_drafts = n_drafts;
-      seats.push_back({&entry.sequence, &entry.drafting});
+      seats.push_back({&entry.sequence, &entry.drafting, n_drafts});
     }
   }
   speculator_.Propose(seats);
@@ -176,7 +175,10 @@ void EngineCore::RunPlan(const StepPlan& plan, StepReport* report) {
   const auto logits = runner_->Run(batch);
   report->run_s = clock_() - began_s;
   if (logits.ok()) {
-    speculator_.ObserveStep(report->n_rows, report->run_s);
+    // Rows of a prompt skip layers and the output matrix, and would pass for cheap drafts.
+    const bool is_comparable = std::all_of(batch.rows.begin(), batch.rows.end(),
+                                           [](const Row& row) { return row.wants_logits; });
+    speculator_.ObserveStep(is_comparable ? report->n_rows : 0, report->run_s);
   }
   Distribute(plan, logits, report);
 }
@@ -245,42 +247,41 @@ bool EngineCore::IsBeingComputed(size_t index, int n_matched, const Outlook& out
   return false;
 }
 
-/// Asks for rows of drafts for those that have nothing but their newest token to compute.
-void EngineCore::ChooseDrafts(std::vector<SequenceState>* states) {
+/// Drafts are for those that run and have nothing but their newest token to compute: as many as
+/// pay beside what the step has without them.
+StepPlan EngineCore::PlanWithDrafts(std::vector<SequenceState> states) {
+  StepPlan plan = PlanStep(states, n_running_, limits_);
   std::vector<DraftSeat> seats;
   std::vector<SequenceState*> seated;
-  int n_prefill = 0;
-  int n_other_rows = 0;
-  for (size_t n = 0; n < states->size(); ++n) {
-    SequenceState& state = (*states)[n];
-    Entry& entry = *entries_[n];
-    const int n_left = state.n_tokens - state.n_computed;
-    if (n >= static_cast<size_t>(n_running_) || n_left > 1) {
-      n_prefill = std::min(n_prefill + n_left, limits_.max_rows_beside);
-    } else if (entry.drafting.mode == SpecMode::kOff) {
-      ++n_other_rows;
-    } else {
+  DraftRoom room = {.n_most = limits_.max_rows};
+  for (const StepPlan::Rows& rows : plan.rows) {
+    SequenceState& state = states[static_cast<size_t>(rows.sequence)];
+    Entry& entry = *entries_[static_cast<size_t>(rows.sequence)];
+    const bool is_one_row = state.n_tokens - state.n_computed == 1;
+    room.n_most = std::max(0, room.n_most - rows.n_rows);
+    room.is_measured = room.is_measured && is_one_row;
+    if (is_one_row && rows.sequence < n_running_ && entry.drafting.mode != SpecMode::kOff) {
       seats.push_back({&entry.sequence, &entry.drafting});
       seated.push_back(&state);
+    } else {
+      room.n_other_rows += rows.n_rows;
     }
   }
   if (seats.empty()) {
-    return;
+    return plan;
   }
-  n_other_rows += n_prefill;
-  const int n_rows = n_other_rows + static_cast<int>(seats.size());
-  speculator_.Choose(seats, n_other_rows, std::max(0, limits_.max_rows - n_rows));
+  speculator_.Choose(seats, room);
   for (size_t n = 0; n < seats.size(); ++n) {
     seated[n]->n_drafts = seats[n].state->choice.n_drafts;
   }
+  return PlanStep(states, n_running_, limits_);
 }
 
 /// Plans the step and moves the blocks as planned.
 StepPlan EngineCore::Plan() {
   Outlook outlook = LookAhead();
-  ChooseDrafts(&outlook.states);
   const int n_before = n_running_;
-  StepPlan plan = PlanStep(outlook.states, n_running_, limits_);
+  StepPlan plan = PlanWithDrafts(std::move(outlook.states));
   for (int n = plan.n_running; n < plan.n_running + plan.n_preempted; ++n) {
     Preempt(*entries_[static_cast<size_t>(n)]);
   }
@@ -421,12 +422,11 @@ void EngineCore::Distribute(const StepPlan& plan, const Result<std::span<const f
       const std::span<const float> hidden = runner_->hidden().subspan(last * n_embd, n_embd);
       entry.drafting.hidden.assign(hidden.begin(), hidden.end());
     }
-    const int n_drafts = n_logits - 1;
-    speculator_.Observe(drawn.ending ? std::min(n_drafts, drawn.n_tokens) : n_drafts,
-                        drawn.n_accepted, &entry.drafting);
     ++report->n_generating;
-    report->n_drafted += n_drafts;
-    report->n_accepted += drawn.n_accepted;
+    report->n_drafted += n_logits - 1;
+    report->n_accepted +=
+        speculator_.Observe(entry.sequence.tokens().last(static_cast<size_t>(drawn.n_tokens)),
+                            drawn.ending.has_value(), &entry.drafting);
     n_taken += n_own;
     if (drawn.ending) {
       Finish(entry, *drawn.ending);
@@ -482,9 +482,7 @@ EngineCore::Drawn EngineCore::DrawTokens(Entry& entry, std::span<const float> lo
       drawn.ending =
           Ending{.reason = *reason, .token = *reason == FinishReason::kEndToken ? *token : -1};
     }
-    const bool was_guessed = index < drafts.size() && drafts[index] == *token;
-    drawn.n_accepted += was_guessed ? 1 : 0;
-    goes_on = was_guessed && !reason;
+    goes_on = index < drafts.size() && drafts[index] == *token && !reason;
   }
   return drawn;
 }

@@ -83,9 +83,8 @@ class EngineCore {
 
   /// What came of a sequence's rows of logits.
   struct Drawn {
-    int n_rows = 0;      ///< that were drawn from; the last of them may have been unsound
-    int n_tokens = 0;    ///< n_rows, or one less where that was so
-    int n_accepted = 0;  ///< of these, drafts
+    int n_rows = 0;    ///< that were drawn from; the last of them may have been unsound
+    int n_tokens = 0;  ///< n_rows, or one less where that was so
     std::optional<Ending> ending = {};
   };
 
@@ -99,7 +98,7 @@ class EngineCore {
   void EndOverdue();
   [[nodiscard]] Outlook LookAhead() const;
   [[nodiscard]] bool IsBeingComputed(size_t index, int n_matched, const Outlook& outlook) const;
-  void ChooseDrafts(std::vector<SequenceState>* states);
+  StepPlan PlanWithDrafts(std::vector<SequenceState> states);
   StepPlan Plan();
   void Preempt(Entry& entry);
   void Admit(int n_before, const StepPlan& plan, std::vector<PrefixMatch>& matches);

@@ -92,12 +92,12 @@ struct RequestStats {
   int n_preempted = 0;           ///< times that it lost its blocks and was resumed
   int n_generated = 0;           ///< tokens drawn, the end token included
   int n_draft_rounds = 0;        ///< steps that verified drafts
-  int n_drafted = 0;             ///< tokens that were guessed and verified
-  int n_accepted = 0;            ///< of these, the tokens that were drawn indeed
-  double queue_s = 0;            ///< from submission to the first step
-  double prefill_s = 0;          ///< from then to the first token
-  double encode_s = 0;           ///< of prefill_s, in the encoders of its media
-  double decode_s = 0;           ///< from the first token to the end
+  int n_drafted = 0;             ///< tokens that were guessed and computed
+  int n_accepted = 0;    ///< of these, drawn indeed; the others were wrong or behind the end
+  double queue_s = 0;    ///< from submission to the first step
+  double prefill_s = 0;  ///< from then to the first token
+  double encode_s = 0;   ///< of prefill_s, in the encoders of its media
+  double decode_s = 0;   ///< from the first token to the end
 };
 
 /// What the engine tells of a request, in order: any number of kToken, then exactly one kFinished.

@@ -5,7 +5,9 @@
 // of the step goes to prefill; whoever waits is admitted in order when its blocks fit; when blocks
 // run out the youngest gives its blocks back. So those that run are always the oldest, and the
 // oldest always moves. Drafts take rows and blocks that are left over after all that: a plan with
-// drafts is the plan without them and rows besides.
+// drafts is the plan without them and rows besides. Blocks that only the prefix tree holds are left
+// over, as for any row: where none is free, a draft in a new block evicts the oldest of them a few
+// steps before the reply would, or for nothing when it is wrong.
 #pragma once
 
 #include <span>

@@ -64,13 +64,13 @@ DraftOffer Speculator::OfferOf(const DraftSeat& seat) const {
   return offer;
 }
 
-void Speculator::Choose(std::span<const DraftSeat> seats, int n_other_rows, int n_most) {
+void Speculator::Choose(std::span<const DraftSeat> seats, const DraftRoom& room) {
   std::vector<DraftOffer> offers;
   offers.reserve(seats.size());
   for (const DraftSeat& seat : seats) {
     offers.push_back(OfferOf(seat));
   }
-  const std::vector<DraftChoice> choices = governor_.Choose(offers, n_other_rows, n_most);
+  const std::vector<DraftChoice> choices = governor_.Choose(offers, room);
   FACET_CHECK(choices.size() == seats.size());
   for (size_t n = 0; n < seats.size(); ++n) {
     const bool is_model = choices[n].source == DraftSource::kModel;
@@ -85,10 +85,11 @@ void Speculator::Propose(std::span<const DraftSeat> seats) {
   std::vector<DraftSeat> asking;
   for (const DraftSeat& seat : seats) {
     const DraftChoice& choice = seat.state->choice;
+    FACET_CHECK(1 <= seat.n_granted && seat.n_granted <= choice.n_drafts);
     if (choice.source == DraftSource::kModel) {
       asking.push_back(seat);
     } else {
-      const auto end = seat.state->match.begin() + choice.n_drafts;
+      const auto end = seat.state->match.begin() + seat.n_granted;
       seat.state->drafts.assign(seat.state->match.begin(), end);
     }
   }
@@ -107,8 +108,8 @@ void Speculator::AskDrafter(std::span<const DraftSeat> seats) {
                      .pos = static_cast<int32_t>(tokens.size()) - 1,
                      .hidden = seat.state->hidden,
                      .blocks = seat.sequence->blocks(),
-                     .n_drafts = seat.state->choice.n_drafts});
-    n_drafts += seat.state->choice.n_drafts;
+                     .n_drafts = seat.n_granted});
+    n_drafts += seat.n_granted;
   }
   const double began_s = clock_();
   const Result<std::vector<int32_t>> drafts = runner_->Draft(tasks);
@@ -122,9 +123,10 @@ void Speculator::AskDrafter(std::span<const DraftSeat> seats) {
   FACET_CHECK(drafts->size() == static_cast<size_t>(n_drafts));
   std::span<const int32_t> rest = *drafts;
   for (const DraftSeat& seat : seats) {
-    const auto n_own = static_cast<size_t>(seat.state->choice.n_drafts);
+    const auto n_own = static_cast<size_t>(seat.n_granted);
     const std::span<const int32_t> useful = BeforeEnd(*seat.sequence, rest.first(n_own));
     seat.state->drafts.assign(useful.begin(), useful.end());
+    seat.state->end_guess = useful.size() < n_own ? rest[useful.size()] : -1;
     rest = rest.subspan(n_own);
   }
 }
@@ -133,20 +135,32 @@ bool Speculator::NeedsHidden(const DraftState& state) const {
   return has_drafter_ && Has(state.mode, SpecMode::kMtp);
 }
 
-void Speculator::Observe(int n_judged, int n_accepted, DraftState* state) {
-  const auto n_drafts = static_cast<int>(state->drafts.size());
-  if (n_drafts == 0) {
-    return;
+int Speculator::Observe(std::span<const int32_t> drawn, bool has_ended, DraftState* state) {
+  const std::vector<int32_t>& drafts = state->drafts;
+  const auto right = std::mismatch(drawn.begin(), drawn.end(), drafts.begin(), drafts.end());
+  const auto n_accepted = static_cast<int>(right.first - drawn.begin());
+  const auto n_drafts = static_cast<int>(drafts.size());
+  const auto n_drawn = static_cast<int>(drawn.size());
+  if (n_drafts > 0) {
+    ++state->n_rounds;
+    state->n_drafted += n_drafts;
+    state->n_accepted += n_accepted;
   }
-  ++state->n_rounds;
-  state->n_drafted += n_drafts;
-  state->n_accepted += n_accepted;
+  // Of drafts behind the end nothing is known.
+  int n_judged = has_ended ? std::min(n_drafts, n_drawn) : n_drafts;
+  int n_right = n_accepted;
+  if (state->end_guess >= 0 && n_accepted == n_drafts && n_drawn > n_drafts) {
+    ++n_judged;
+    n_right += drawn.back() == state->end_guess ? 1 : 0;
+  }
   if (n_judged > 0) {
     DraftChoice made = state->choice;
     made.n_drafts = n_judged;
-    governor_.ObserveDrafts(made, n_accepted, &state->record);
+    governor_.ObserveDrafts(made, n_right, &state->record);
   }
   state->drafts.clear();
+  state->end_guess = -1;
+  return n_accepted;
 }
 
 void Speculator::ObserveStep(int n_rows, double run_s) {

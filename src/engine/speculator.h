@@ -31,6 +31,9 @@ struct DraftState {
   DraftChoice choice;
   std::vector<int32_t> match;   ///< of the index
   std::vector<int32_t> drafts;  ///< to follow the newest token
+  /// The drafter's guess after `drafts` that the reply ends: it has no row, and what is drawn there
+  /// judges it all the same; -1: none.
+  int32_t end_guess = -1;
 
   // Of the whole reply; see RequestStats.
   int n_rounds = 0;
@@ -42,6 +45,7 @@ struct DraftState {
 struct DraftSeat {
   const Sequence* sequence = nullptr;
   DraftState* state = nullptr;
+  int n_granted = 0;  ///< for Propose: 1 to choice.n_drafts
 };
 
 /// Of one engine. Not for several threads.
@@ -54,22 +58,21 @@ class Speculator {
   /// Of what the request allows, what this engine has.
   [[nodiscard]] SpecMode ModeFor(const Request& request) const;
 
-  /// Sets each seat's choice. `n_other_rows` is what the step computes beside one row of each; at
-  /// most `n_most` drafts in all.
-  void Choose(std::span<const DraftSeat> seats, int n_other_rows, int n_most);
+  /// Sets each seat's choice.
+  void Choose(std::span<const DraftSeat> seats, const DraftRoom& room);
 
-  /// Makes the drafts of the seats, at most choice.n_drafts of each, which may have become less
-  /// since Choose but is above 0. Where the drafter fails, those that chose it have none, and it is
-  /// not asked again.
+  /// Makes the drafts of the seats that were granted some, at most so many. Where the drafter
+  /// fails, those that chose it have none, and it is not asked again.
   void Propose(std::span<const DraftSeat> seats);
 
   /// Whether DraftState::hidden is of use.
   [[nodiscard]] bool NeedsHidden(const DraftState& state) const;
 
-  /// Of the sequence's drafts `n_judged` count: all, or those before the reply's end. The first
-  /// `n_accepted` of them were right. Its drafts are done with.
-  void Observe(int n_judged, int n_accepted, DraftState* state);
-  /// A step with `n_rows` rows ran in `run_s` seconds after what Propose did.
+  /// After a step the sequence has `drawn` more tokens, the first of them from the newest token's
+  /// row; the last may have ended its reply. Judges its guesses, which are done with; how many of
+  /// `drafts` were right.
+  int Observe(std::span<const int32_t> drawn, bool has_ended, DraftState* state);
+  /// A step ran in `run_s` seconds after what Propose did. `n_rows` as DraftGovernor has it.
   void ObserveStep(int n_rows, double run_s);
 
   /// Seconds that the drafter took in the last step.

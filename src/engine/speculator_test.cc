@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <tuple>
@@ -231,6 +232,92 @@ TEST(Speculator, NothingIsGuessedPastAnEnd) {
   EXPECT_EQ(stats.n_drafted, 1);
   EXPECT_EQ(stats.n_accepted, 1);
   machine.ExpectClean();
+}
+
+constexpr int32_t kEnd = 31;  ///< of a reply, which never says it
+
+/// Seconds of a step by its rows, so that a further row is cheap, and of the drafter by its
+/// guesses.
+void SetSeconds(double row_s, double draft_s, EchoMachine* machine) {
+  machine->runner.before_run = [machine, row_s](const Batch& batch) {
+    machine->now_s += 1 + row_s * static_cast<double>(batch.rows.size());
+    return Status();
+  };
+  machine->runner.before_draft = [machine, draft_s](std::span<const DraftTask> tasks) {
+    for (const DraftTask& task : tasks) {
+      machine->now_s += draft_s * task.n_drafts;
+    }
+    return Status();
+  };
+}
+
+/// Such guesses have no row; the drafter's time is spent on them all the same.
+TEST(Speculator, GuessesOfTheEndAreJudgedByWhatIsDrawn) {
+  EchoMachine machine(DraftOptions(SpecMode::kMtp, 8), DraftInfo(), EchoLogits);
+  SetSeconds(0.05, 0.1, &machine);
+  int n_asked = 0;
+  const auto charge = machine.runner.before_draft;
+  machine.runner.before_draft = [&n_asked, charge](std::span<const DraftTask> tasks) {
+    ++n_asked;
+    return charge(tasks);
+  };
+  const auto echo = machine.runner.propose;
+  // Right guesses teach what rows cost; then nothing but ends is guessed.
+  machine.Play(Greedy(1, 20, 100));
+  EXPECT_GT(machine.replies[1].finished->stats.n_accepted, 50);
+  machine.runner.propose = [](std::span<const int32_t>, int n) {
+    return std::vector<int32_t>(static_cast<size_t>(n), kEnd);
+  };
+  Request request = Greedy(2, 20, 200);
+  request.end_tokens = {kEnd};
+  request.suppressed_tokens = {kEnd};
+  for (request.id = 2; request.id <= 4; ++request.id) {
+    n_asked = 0;
+    const RequestStats stats = machine.Play(request);
+    EXPECT_EQ(stats.n_generated, 200);
+    EXPECT_EQ(stats.n_drafted, 0);
+    EXPECT_GT(n_asked, 0);
+    EXPECT_LT(n_asked, request.id == 2 ? 100 : 40) << "of 199 steps";
+  }
+  // One right guess before each wrong end.
+  machine.runner.propose = [&echo](std::span<const int32_t> history, int n) {
+    std::vector<int32_t> drafts = echo(history, n);
+    std::fill(drafts.begin() + 1, drafts.end(), kEnd);
+    return drafts;
+  };
+  request.id = 5;
+  EXPECT_GT(machine.Play(request).n_accepted, 0);
+  machine.ExpectClean();
+}
+
+TEST(Speculator, ObservesEachGuessThatSomethingWasDrawnFor) {
+  FakeRunner runner(DraftInfo(), EchoLogits);
+  Speculator speculator(&runner, SpecMode::kMtp, 8, [] { return 0.0; });
+  const auto observe = [&](std::vector<int32_t> drafts, int32_t end_guess,
+                           const std::vector<int32_t>& drawn, bool has_ended) {
+    DraftState state;
+    state.choice = {DraftSource::kModel, 8};
+    state.drafts = std::move(drafts);
+    state.end_guess = end_guess;
+    const int n_accepted = speculator.Observe(drawn, has_ended, &state);
+    EXPECT_TRUE(state.drafts.empty());
+    EXPECT_EQ(state.end_guess, -1);
+    return std::pair(n_accepted, state.record.Chance(DraftSource::kModel, 0.5));
+  };
+  const auto wanted = [](int n_accepted, int n_judged, int n_right) {
+    DraftRecord record;
+    record.Add(DraftSource::kModel, n_judged, n_right);
+    return std::pair(n_accepted, record.Chance(DraftSource::kModel, 0.5));
+  };
+  EXPECT_EQ(observe({}, -1, {5}, false), wanted(0, 0, 0));
+  EXPECT_EQ(observe({}, 30, {5}, false), wanted(0, 1, 0)) << "no row, and wrong";
+  EXPECT_EQ(observe({}, 30, {30}, true), wanted(0, 1, 1)) << "no row, and right";
+  EXPECT_EQ(observe({}, 30, {}, true), wanted(0, 0, 0)) << "nothing was drawn";
+  EXPECT_EQ(observe({5}, 30, {5, 6}, false), wanted(1, 2, 1)) << "one right, one wrong";
+  EXPECT_EQ(observe({5}, 30, {5, 30}, true), wanted(1, 2, 2));
+  EXPECT_EQ(observe({5}, 30, {5}, true), wanted(1, 1, 1)) << "the end came before it";
+  EXPECT_EQ(observe({5}, 30, {6}, false), wanted(0, 1, 0));
+  EXPECT_EQ(observe({5, 6}, -1, {5, 7}, false), wanted(1, 2, 1));
 }
 
 }  // namespace

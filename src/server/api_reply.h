@@ -53,7 +53,7 @@ class ApiReply {
     int n_video = 0;
     int n_generated = 0;
     int n_thought = 0;
-    int n_drafted = 0;   ///< tokens that were guessed and verified
+    int n_drafted = 0;   ///< tokens that were guessed and computed
     int n_accepted = 0;  ///< of these, part of the reply
     int n_calls = 0;
     int n_parse_errors = 0;
