@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seconds as a function of a count (rows of a step, drafts of a drafter), learnt from what was
+// Seconds as a function of a count (rows of a step, passes of a drafter), learnt from what was
 // measured: a line through what is known near the count that is asked about, corrected by what was
 // measured at the counts themselves. Old measurements are forgotten; a pause of the machine is one
 // measurement among many and is clipped.

@@ -64,7 +64,8 @@ double DraftGovernor::Plan::per_draft_s(DraftSource source) const {
     const size_t n = std::min<size_t>(4, seconds.size() - 1);
     return n == 0 ? 0 : seconds[n] / static_cast<double>(n);
   };
-  return mean(more_s) + (source == DraftSource::kModel ? mean(drafts_s) : 0);
+  const double pass_s = mean(passes_s) / static_cast<double>(n_sharing);
+  return mean(more_s) + (source == DraftSource::kModel ? pass_s : 0);
 }
 
 double DraftGovernor::ChanceOf(const DraftOffer& offer, DraftSource source) const {
@@ -87,10 +88,10 @@ DraftGovernor::Plan DraftGovernor::MakePlan(size_t n_offers, const DraftRoom& ro
   for (double& seconds : plan.more_s) {
     seconds -= beside_s;
   }
-  plan.drafts_s.assign(static_cast<size_t>(room.n_most) + 1, 0);
-  if (!draft_s_.empty()) {
-    const std::vector<double> drafts_s = draft_s_.Estimate(1, room.n_most - 1);
-    std::copy(drafts_s.begin(), drafts_s.end(), plan.drafts_s.begin() + 1);
+  plan.passes_s.assign(static_cast<size_t>(room.n_most) + 1, 0);
+  if (!pass_s_.empty()) {
+    const std::vector<double> passes_s = pass_s_.Estimate(1, room.n_most - 1);
+    std::copy(passes_s.begin(), passes_s.end(), plan.passes_s.begin() + 1);
   }
   plan.share_s = plan.plain_s / n_rows;
   plan.rate = 1 / plan.share_s;
@@ -135,15 +136,17 @@ void DraftGovernor::CutToBest(std::span<const DraftOffer> offers, Plan* plan,
     double gain = 0;
     double per_second = 0;
     size_t offer = 0;
+    size_t n_passes = 0;  ///< that it needs
   };
   std::vector<Draft> drafts;
   for (size_t at = 0; at < offers.size(); ++at) {
     DraftChoice& choice = (*choices)[at];
     const double chance = ChanceOf(offers[at], choice.source);
     const double cost_s = std::max(plan->per_draft_s(choice.source), kLeastSeconds);
+    const bool is_model = choice.source == DraftSource::kModel;
     double gain = chance;
-    for (int n = 0; n < choice.n_drafts && gain >= kLeastGain; ++n, gain *= chance) {
-      drafts.push_back({gain, gain / cost_s, at});
+    for (int n = 1; n <= choice.n_drafts && gain >= kLeastGain; ++n, gain *= chance) {
+      drafts.push_back({gain, gain / cost_s, at, is_model ? static_cast<size_t>(n) : 0});
     }
     choice.n_drafts = 0;
   }
@@ -154,13 +157,13 @@ void DraftGovernor::CutToBest(std::span<const DraftOffer> offers, Plan* plan,
   plan->rate = 1 / plan->share_s;
   const double least_rate = kMargin * plan->rate;
   double n_tokens = static_cast<double>(offers.size());
-  size_t n_model = 0;
+  size_t n_passes = 0;
   size_t n_best = 0;
   for (size_t n = 1; n <= drafts.size(); ++n) {
     const Draft& draft = drafts[n - 1];
     n_tokens += draft.gain;
-    n_model += (*choices)[draft.offer].source == DraftSource::kModel ? 1 : 0;
-    const double rate = n_tokens / (plan->plain_s + plan->more_s[n] + plan->drafts_s[n_model]);
+    n_passes = std::max(n_passes, draft.n_passes);
+    const double rate = n_tokens / (plan->plain_s + plan->more_s[n] + plan->passes_s[n_passes]);
     if (rate > std::max(plan->rate, least_rate)) {
       plan->rate = rate;
       n_best = n;
@@ -169,6 +172,10 @@ void DraftGovernor::CutToBest(std::span<const DraftOffer> offers, Plan* plan,
   for (size_t n = 0; n < n_best; ++n) {
     ++(*choices)[drafts[n].offer].n_drafts;
   }
+  const auto n_asking = std::count_if(choices->begin(), choices->end(), [](const DraftChoice& c) {
+    return c.source == DraftSource::kModel && c.n_drafts > 0;
+  });
+  plan->n_sharing = static_cast<size_t>(std::max<std::ptrdiff_t>(1, n_asking));
 }
 
 DraftChoice DraftGovernor::ProbeOf(const DraftOffer& offer, const DraftChoice& choice,
@@ -247,6 +254,7 @@ std::vector<DraftChoice> DraftGovernor::Choose(std::span<const DraftOffer> offer
     return choices;
   }
   Plan plan = MakePlan(offers.size(), known_room);
+  plan.n_sharing = offers.size();
   // What a source is worth depends on the rate that is reached, so sources are chosen anew at it.
   for (int n_pass = 0; n_pass < 2; ++n_pass) {
     for (size_t at = 0; at < offers.size(); ++at) {
@@ -261,13 +269,13 @@ std::vector<DraftChoice> DraftGovernor::Choose(std::span<const DraftOffer> offer
   return choices;
 }
 
-void DraftGovernor::ObserveStep(int n_rows, double run_s, int n_model_drafts, double draft_s) {
+void DraftGovernor::ObserveStep(int n_rows, double run_s, int n_passes, double draft_s) {
   ++n_steps_;
   if (n_rows > 0) {
     run_s_.Add(n_rows, std::max(run_s, kLeastSeconds));
   }
-  if (n_model_drafts > 0) {
-    draft_s_.Add(n_model_drafts, draft_s);
+  if (n_passes > 0) {
+    pass_s_.Add(n_passes, draft_s);
   }
   probe_s_ = std::min(probe_s_ + kProbeShare * run_s, kProbeSteps * run_s);
 }

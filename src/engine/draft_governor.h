@@ -91,9 +91,10 @@ class DraftGovernor {
                                                 const DraftRoom& room);
 
   /// A step ran. It had `n_rows` rows, each of which was wanted for its logits; 0: there were
-  /// others, and its seconds do not tell what such rows take. `n_model_drafts` were made in
-  /// `draft_s` seconds.
-  void ObserveStep(int n_rows, double run_s, int n_model_drafts, double draft_s);
+  /// others, and its seconds do not tell what such rows take. The drafter was asked `n_passes`
+  /// times in `draft_s` seconds: as often as the most drafts of one sequence, each time for all at
+  /// once.
+  void ObserveStep(int n_rows, double run_s, int n_passes, double draft_s);
   /// A sequence's guesses came to a verdict: goes into its record and into the prior of those to
   /// come, and a probe is paid for. `made` is the choice, with as many drafts as were judged. To be
   /// called for each choice whose guesses were made: what is not heard of is chosen again.
@@ -105,7 +106,8 @@ class DraftGovernor {
     double plain_s = 0;            ///< of one row of each offer and nothing else
     double share_s = 0;            ///< of plain_s, of one offer
     std::vector<double> more_s;    ///< [drafts]: added by so many rows of drafts
-    std::vector<double> drafts_s;  ///< [drafts of the drafter]: its own seconds
+    std::vector<double> passes_s;  ///< [passes]: the drafter's own seconds
+    size_t n_sharing = 1;          ///< offers that share a pass
     double rate = 0;               ///< tokens per second of the best that was found
     double probe_s = 0;            ///< what probes of this step may still cost
     bool is_measured = true;
@@ -133,7 +135,7 @@ class DraftGovernor {
                                const Plan& plan) const;
 
   CostCurve run_s_;                                  ///< of the rows of a step
-  CostCurve draft_s_;                                ///< of the drafts of a step
+  CostCurve pass_s_;                                 ///< of the drafter's passes in a step
   DraftRecord all_;                                  ///< of all sequences; the prior of each
   std::array<int, kDraftSources> n_first_rounds_{};  ///< that were verified
   std::array<int, kDraftSources> n_deepest_{};       ///< drafts of the longest that was verified

@@ -17,7 +17,7 @@ namespace facet {
 namespace {
 
 /// Seconds of a step: `first_s` + `row_s` for each row after the first, rows counted in whole
-/// tiles; the drafter's: `draft_s` each.
+/// tiles; the drafter's: `draft_s` each pass, which is for all sequences.
 struct Machine {
   double first_s = 0;
   double row_s = 0;
@@ -100,20 +100,20 @@ class Simulation {
       choices = governor->Choose(offers, {n_other, 512, n_other == 0});
     }
     int n_rows = work_.n_sequences + n_other;
-    int n_model = 0;
+    int n_passes = 0;
     for (const DraftChoice& choice : choices) {
       n_rows += choice.n_drafts;
-      n_model += choice.source == DraftSource::kModel ? choice.n_drafts : 0;
+      n_passes = std::max(n_passes, choice.source == DraftSource::kModel ? choice.n_drafts : 0);
     }
     const double slowness = work_.slowness(n_steps_);
     const double run_s = slowness * work_.machine.run_s(n_rows);
-    const double draft_s = slowness * work_.machine.draft_s * n_model;
+    const double draft_s = slowness * work_.machine.draft_s * n_passes;
     outcome_.seconds += run_s + draft_s;
     outcome_.n_drafted.push_back(n_rows - work_.n_sequences - n_other);
     for (size_t at = 0; at < choices.size(); ++at) {
       Verify(choices[at], governor, &n_said_[at], &records_[at]);
     }
-    governor->ObserveStep(n_other == 0 ? n_rows : 0, Noisy(run_s), n_model, Noisy(draft_s));
+    governor->ObserveStep(n_other == 0 ? n_rows : 0, Noisy(run_s), n_passes, Noisy(draft_s));
   }
 
   void Verify(const DraftChoice& choice, DraftGovernor* governor, int* n_said,
@@ -152,8 +152,7 @@ Best BestFixed(const Machine& machine, int n_sequences, double chance) {
   double gain = 1;
   for (int n_drafts = 0; n_drafts <= kMaxModelDrafts; ++n_drafts, gain *= chance) {
     n_tokens += n_sequences * gain;
-    const double seconds =
-        machine.run_s(n_sequences * (1 + n_drafts)) + machine.draft_s * n_sequences * n_drafts;
+    const double seconds = machine.run_s(n_sequences * (1 + n_drafts)) + machine.draft_s * n_drafts;
     if (n_tokens / seconds > best.rate) {
       best = {n_drafts, n_tokens / seconds};
     }
@@ -184,8 +183,10 @@ std::string Name(size_t machine, int n_sequences, double chance) {
 }
 
 /// By what part the governor's rate is below the best fixed one, of all machines and chances: at
-/// most 5 % where the best has drafts, 3 % where it has none.
+/// most 5 % where the best has drafts, 7.5 % where several sequences share the drafter's passes;
+/// 3 % where it has none.
 void ExpectSmallLosses(int n_sequences, int n_reply_tokens, uint32_t n_seeds) {
+  const double most = n_sequences == 1 ? 0.05 : 0.075;
   for (size_t machine = 0; machine < kMachines.size(); ++machine) {
     for (const double chance : {0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0}) {
       Work work;
@@ -195,7 +196,7 @@ void ExpectSmallLosses(int n_sequences, int n_reply_tokens, uint32_t n_seeds) {
       work.model = Always(chance);
       const Best best = BestFixed(work.machine, n_sequences, chance);
       const double loss = 1 - GovernedRate(work, n_seeds) / best.rate;
-      EXPECT_LE(loss, best.n_drafts > 0 ? 0.05 : 0.03) << Name(machine, n_sequences, chance);
+      EXPECT_LE(loss, best.n_drafts > 0 ? most : 0.03) << Name(machine, n_sequences, chance);
     }
   }
 }

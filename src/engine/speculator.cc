@@ -80,7 +80,7 @@ void Speculator::Choose(std::span<const DraftSeat> seats, const DraftRoom& room)
 }
 
 void Speculator::Propose(std::span<const DraftSeat> seats) {
-  n_model_drafts_ = 0;
+  n_passes_ = 0;
   draft_s_ = 0;
   std::vector<DraftSeat> asking;
   for (const DraftSeat& seat : seats) {
@@ -102,6 +102,7 @@ void Speculator::AskDrafter(std::span<const DraftSeat> seats) {
   std::vector<DraftTask> tasks;
   tasks.reserve(seats.size());
   int n_drafts = 0;
+  int n_passes = 0;
   for (const DraftSeat& seat : seats) {
     const std::span<const int32_t> tokens = seat.sequence->tokens();
     tasks.push_back({.token = tokens.back(),
@@ -110,6 +111,7 @@ void Speculator::AskDrafter(std::span<const DraftSeat> seats) {
                      .blocks = seat.sequence->blocks(),
                      .n_drafts = seat.n_granted});
     n_drafts += seat.n_granted;
+    n_passes = std::max(n_passes, seat.n_granted);
   }
   const double began_s = clock_();
   const Result<std::vector<int32_t>> drafts = runner_->Draft(tasks);
@@ -119,7 +121,7 @@ void Speculator::AskDrafter(std::span<const DraftSeat> seats) {
     has_drafter_ = false;
     return;
   }
-  n_model_drafts_ = n_drafts;
+  n_passes_ = n_passes;
   FACET_CHECK(drafts->size() == static_cast<size_t>(n_drafts));
   std::span<const int32_t> rest = *drafts;
   for (const DraftSeat& seat : seats) {
@@ -165,7 +167,7 @@ int Speculator::Observe(std::span<const int32_t> drawn, bool has_ended, DraftSta
 
 void Speculator::ObserveStep(int n_rows, double run_s) {
   if (mode_ != SpecMode::kOff) {
-    governor_.ObserveStep(n_rows, run_s, n_model_drafts_, draft_s_);
+    governor_.ObserveStep(n_rows, run_s, n_passes_, draft_s_);
   }
 }
 

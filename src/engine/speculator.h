@@ -92,7 +92,7 @@ class Speculator {
   bool has_drafter_;
   std::string failure_;
   // Of the last step.
-  int n_model_drafts_ = 0;
+  int n_passes_ = 0;  ///< of the drafter
   double draft_s_ = 0;
 };
 
