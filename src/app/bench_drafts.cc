@@ -21,6 +21,14 @@ int MostDrafts(const DraftCosts& costs) {
                                                 : std::min(n_verified, costs.draft_s.size()));
 }
 
+/// "never": not even if all drafts are accepted.
+std::string BreakEvenText(double share) {
+  if (share > 1) {
+    return "never";
+  }
+  return share <= 0 ? "0%" : fmt::format("{:.1f}%", 100 * share);
+}
+
 std::string TableRow(const DraftCosts& costs, int n_drafts) {
   const double seconds = costs.verify_s[static_cast<size_t>(n_drafts)];
   const std::string name =
@@ -34,7 +42,7 @@ std::string TableRow(const DraftCosts& costs, int n_drafts) {
                        costs.draft_s.empty()
                            ? "-"
                            : Milliseconds(costs.draft_s[static_cast<size_t>(n_drafts) - 1]),
-                       fmt::format("{:.1f}%", 100 * gain.break_even), gain.speed_up);
+                       BreakEvenText(gain.break_even), gain.speed_up);
   }
   return row + "\n";
 }

@@ -40,6 +40,13 @@ TEST(DraftTable, HasARowForEachStep) {
       << table;
 }
 
+TEST(DraftTable, NeverGainsOrAlwaysDoes) {
+  const DraftCosts costs = {.verify_s = {0.1, 0.25, 0.09}, .draft_s = {}};
+  const std::string table = DraftTable(costs, {});
+  EXPECT_NE(table.find("       never         0.80x\n"), std::string::npos) << table;
+  EXPECT_NE(table.find("          0%         3.33x\n"), std::string::npos) << table;
+}
+
 TEST(DraftJson, HasTheFigures) {
   const Json json = DraftJson(std::span(&kCosts, 1));
   const Json& costs = json.items().at(0);

@@ -102,11 +102,21 @@ class CaseAdder {
     return TooLong(bench, where);
   }
 
-  Status AddVerify(const BenchCase& bench) {
-    if (bench.n_positions() > n_most_) {
-      return TooLong(bench, "--n-depth");
+  /// Steps of every number of rows, of one sequence and of several.
+  Status AddVerify(int n_depth) {
+    for (const int n_sequences : {1, kVerifySequences}) {
+      BenchCase bench{.n_gen = kVerifySteps * kMaxDrafts,
+                      .n_depth = n_depth,
+                      .n_sequences = n_sequences,
+                      .n_rows = kMaxDrafts};
+      if (bench.n_positions() > n_most_) {  // told of the longest
+        return TooLong(bench, "--n-depth");
+      }
+      for (bench.n_rows = 1; bench.n_rows <= kMaxDrafts; ++bench.n_rows) {
+        bench.n_gen = kVerifySteps * bench.n_rows;
+        Keep(bench, &plan_->verify_cases);
+      }
     }
-    Keep(bench, &plan_->verify_cases);
     return {};
   }
 
@@ -130,12 +140,12 @@ std::string NameOf(const BenchCase& bench) {
   if (bench.is_prefill()) {
     return fmt::format("prefill {}", bench.n_prompt);
   }
+  std::string name = fmt::format("decode {}", bench.n_gen);
   if (bench.n_rows > 1) {
-    return fmt::format("verify {} x {} rows", bench.n_sequences, bench.n_rows);
+    name = fmt::format("verify {} x {} rows", bench.n_sequences, bench.n_rows);
+  } else if (bench.n_sequences > 1) {
+    name = fmt::format("decode {} x {}", bench.n_sequences, bench.n_gen);
   }
-  std::string name = bench.n_sequences > 1
-                         ? fmt::format("decode {} x {}", bench.n_sequences, bench.n_gen)
-                         : fmt::format("decode {}", bench.n_gen);
   if (bench.n_depth > 0) {
     name += fmt::format(" at {}", bench.n_depth);
   }
@@ -163,17 +173,12 @@ Result<BenchPlan> PlanBench(const Options& options, int n_model_context) {
       }
     }
   }
-  for (const int n_sequences : {1, kVerifySequences}) {
-    for (int n_rows = 1; options.drafting && n_rows <= kMaxDrafts; ++n_rows) {
-      FACET_RETURN_IF_ERROR(adder.AddVerify({.n_gen = kVerifySteps * n_rows,
-                                             .n_depth = lists.depths[0],
-                                             .n_sequences = n_sequences,
-                                             .n_rows = n_rows}));
-    }
+  if (options.drafting) {
+    FACET_RETURN_IF_ERROR(adder.AddVerify(lists.depths[0]));
   }
   if (plan.cases.empty() && plan.verify_cases.empty()) {
     return Refuse("facet bench", "nothing to measure",
-                  "--n-prompt or --n-gen that the model's context holds");
+                  "--n-prompt or --n-gen that the model's context holds, or --drafting");
   }
   return plan;
 }

@@ -29,7 +29,8 @@ struct BenchCase {
   [[nodiscard]] int n_positions() const { return is_prefill() ? n_prompt : n_depth + n_gen; }
 };
 
-/// "prefill 512", "decode 32 at 4096", "decode 8 x 32" (eight sequences), "verify 4 x 5 rows".
+/// "prefill 512", "decode 32 at 4096", "decode 8 x 32" (eight sequences), "verify 4 x 5 rows at
+/// 512".
 std::string NameOf(const BenchCase& bench);
 
 /// Steps that are timed of a case of --drafting.

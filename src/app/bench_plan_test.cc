@@ -112,7 +112,7 @@ TEST(BenchPlan, RefusesNothing) {
   EXPECT_EQ(
       ErrorOf(options),
       "facet bench: nothing to measure, wanted --n-prompt or --n-gen that the model's context "
-      "holds");
+      "holds, or --drafting");
 }
 
 TEST(PlanBench, DraftingIsStepsOfOneAndFourSequences) {
@@ -127,12 +127,14 @@ TEST(PlanBench, DraftingIsStepsOfOneAndFourSequences) {
   EXPECT_EQ(last.n_gen, 32);
   EXPECT_EQ(last.n_depth, 7);
   EXPECT_EQ(last.n_sequences, 4);
-  EXPECT_EQ(NameOf(last), "verify 4 x 16 rows");
+  EXPECT_EQ(NameOf(last), "verify 4 x 16 rows at 7");
   options.bench_prompts = "0";
   options.bench_gens = "0";
   EXPECT_TRUE(PlanBench(options, 1000)->cases.empty());
   EXPECT_EQ(PlanBench(options, 38).error().Message(),
-            "--n-depth: verify 1 x 16 rows: 39 positions, wanted at most the 38 of the model");
+            "--n-depth: verify 1 x 16 rows at 7: 39 positions, wanted at most the 38 of the model");
+  EXPECT_EQ(PlanBench(options, 6).error().Message(),
+            "--n-depth: verify 1 x 16 rows at 7: 39 positions, wanted at most the 6 of the model");
 }
 
 }  // namespace

@@ -88,16 +88,22 @@ std::string CpuName(std::string_view cpuinfo) {
 
 std::string BenchHead(const BenchSetting& setting) {
   const auto plural = [](int n) { return n == 1 ? "" : "s"; };
+  const std::string drafter =
+      setting.drafter_file.empty()
+          ? ""
+          : fmt::format("drafter  {}: {}\n", ShownBytes(static_cast<double>(setting.drafter_bytes)),
+                        ShownLine(setting.drafter_file));
   return fmt::format(
       "model    {}, {}: {}\n"
+      "{}"
       "machine  {}, {} core{}, {} of memory\n"
       "compute  {}, {} thread{}, weights {}, keys and values {}\n"
       "limits   {}/s read, {} Gop/s multiplied\n",
       ShownLine(setting.model), ShownBytes(static_cast<double>(setting.file_bytes)),
-      ShownLine(setting.file), ShownLine(setting.cpu), setting.n_cores, plural(setting.n_cores),
-      ShownBytes(static_cast<double>(setting.memory_bytes)), setting.isa, setting.n_threads,
-      plural(setting.n_threads), setting.is_packed ? "packed" : "as in the file", setting.kv_type,
-      ShownBytes(setting.rates.read_bytes), Billions(setting.rates.operations));
+      ShownLine(setting.file), drafter, ShownLine(setting.cpu), setting.n_cores,
+      plural(setting.n_cores), ShownBytes(static_cast<double>(setting.memory_bytes)), setting.isa,
+      setting.n_threads, plural(setting.n_threads), setting.is_packed ? "packed" : "as in the file",
+      setting.kv_type, ShownBytes(setting.rates.read_bytes), Billions(setting.rates.operations));
 }
 
 std::string BenchColumns(const Style& style) {
@@ -123,6 +129,10 @@ Json BenchJson(const BenchSetting& setting, std::span<const BenchResult> results
   for (const BenchResult& result : results) {
     cases.Append(JsonOf(setting, result));
   }
+  const Json drafter =
+      setting.drafter_file.empty()
+          ? Json()
+          : Json::MakeObject({{"file", setting.drafter_file}, {"bytes", setting.drafter_bytes}});
   return Json::MakeObject(
       {{"machine", Json::MakeObject({{"cpu", setting.cpu},
                                      {"cores", setting.n_cores},
@@ -137,6 +147,7 @@ Json BenchJson(const BenchSetting& setting, std::span<const BenchResult> results
                                    {"file", setting.file},
                                    {"bytes", setting.file_bytes},
                                    {"bytes_per_token", setting.bytes_per_token}})},
+       {"drafter", drafter},
        {"load_seconds", setting.load_s},
        {"complete", is_complete},
        {"results", std::move(cases)}});

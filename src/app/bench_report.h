@@ -32,6 +32,8 @@ struct BenchSetting {
   uint64_t file_bytes = 0;
   double bytes_per_token = 0;
   double load_s = 0;
+  std::string drafter_file;  ///< empty: none
+  uint64_t drafter_bytes = 0;
 };
 
 /// A case and the seconds of each repetition, at least one.

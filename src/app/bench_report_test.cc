@@ -79,6 +79,7 @@ TEST(BenchReport, IsJson) {
   EXPECT_EQ(json["machine"]["cpu"].as_string(), "Fast 9000");
   EXPECT_EQ(json["machine"]["read_bytes_per_second"].as_double(), 20e9);
   EXPECT_EQ(json["model"]["bytes_per_token"].as_double(), 3e6);
+  EXPECT_TRUE(json["drafter"].is_null());
   EXPECT_TRUE(json["complete"].as_bool());
   const Json& prompt = json["results"].items().at(0);
   EXPECT_EQ(prompt["name"].as_string(), "prefill 512");
@@ -94,6 +95,18 @@ TEST(BenchReport, IsJson) {
   EXPECT_EQ(decode["tokens"].as_int(), 256);
   EXPECT_EQ(decode["bytes_per_second"].as_double(), 16e9);
   EXPECT_EQ(decode["limit"].as_string(), "memory");
+}
+
+TEST(BenchReport, NamesTheDrafter) {
+  BenchSetting setting = MakeSetting();
+  setting.drafter_file = "d.gguf";
+  setting.drafter_bytes = 2'000'000;
+  EXPECT_NE(BenchHead(setting).find(": tiny.gguf\ndrafter  2.00 MB: d.gguf\nmachine  "),
+            std::string::npos)
+      << BenchHead(setting);
+  const Json json = BenchJson(setting, {}, true);
+  EXPECT_EQ(json["drafter"]["file"].as_string(), "d.gguf");
+  EXPECT_EQ(json["drafter"]["bytes"].as_int(), 2'000'000);
 }
 
 TEST(BenchReport, OfNothingIsAnEmptyList) {

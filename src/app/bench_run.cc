@@ -57,27 +57,42 @@ BenchRunner::BenchRunner(std::unique_ptr<Runner> runner, BenchHooks hooks)
       sliding_pool_(std::make_unique<BlockPool>(runner_->info().n_sliding_blocks)),
       full_pool_(std::make_unique<BlockPool>(runner_->info().n_full_blocks)) {}
 
-Result<std::vector<double>> BenchRunner::Measure(const BenchCase& bench, int n_repetitions) {
+/// Seconds of one `work`: the mean of as many as take `min_s`.
+template <typename Work>
+Result<double> BenchRunner::TimeOf(double min_s, Work work) const {
+  const auto start = std::chrono::steady_clock::now();
+  for (int n_runs = 1;; ++n_runs) {
+    FACET_RETURN_IF_ERROR(work());
+    const double elapsed_s = SecondsSince(start);
+    if (elapsed_s >= min_s || is_interrupted_) {
+      return elapsed_s / n_runs;
+    }
+  }
+}
+
+Result<std::vector<double>> BenchRunner::Measure(const BenchCase& bench, int n_repetitions,
+                                                 double min_s) {
   std::vector<double> seconds;
   repetition_ = 0;
   FACET_RETURN_IF_ERROR(Prepare(bench));
+  n_total_ = bench.n_tokens();
   while (!is_interrupted_ && repetition_ < n_repetitions) {
     ++repetition_;
-    n_done_ = 0;
-    n_total_ = bench.n_tokens();
-    const auto start = std::chrono::steady_clock::now();
-    FACET_RETURN_IF_ERROR(Repeat(bench));
-    const double elapsed_s = SecondsSince(start);
+    FACET_ASSIGN(const double elapsed_s, TimeOf(min_s, [this, &bench] {
+                   n_done_ = 0;
+                   const Status status = Repeat(bench);
+                   Rewind(bench.n_depth);
+                   return status;
+                 }));
     if (!is_interrupted_) {
       seconds.push_back(elapsed_s);
     }
-    Rewind(bench.n_depth);
   }
   return seconds;
 }
 
 Result<std::vector<double>> BenchRunner::MeasureDrafts(const BenchCase& bench, int n_drafts,
-                                                       int n_repetitions) {
+                                                       int n_repetitions, double min_s) {
   std::vector<double> seconds;
   repetition_ = 0;
   FACET_RETURN_IF_ERROR(Prepare(bench));
@@ -87,15 +102,19 @@ Result<std::vector<double>> BenchRunner::MeasureDrafts(const BenchCase& bench, i
   }
   const std::vector<float> hidden(runner_->hidden().begin(), runner_->hidden().end());
   const std::vector<DraftTask> tasks = MakeDraftTasks(hidden, n_drafts);
-  FACET_RETURN_IF_ERROR(runner_->Draft(tasks));  // warms up
+  const auto draft = [this, &tasks]() -> Status {
+    FACET_RETURN_IF_ERROR(runner_->Draft(tasks));
+    return {};
+  };
+  FACET_RETURN_IF_ERROR(draft());  // warms up
   n_total_ = n_drafts * bench.n_sequences;
   while (repetition_ < n_repetitions && !hooks_.is_interrupted()) {
     ++repetition_;
-    const auto start = std::chrono::steady_clock::now();
-    FACET_RETURN_IF_ERROR(runner_->Draft(tasks));
-    seconds.push_back(SecondsSince(start));
+    FACET_ASSIGN(const double elapsed_s, TimeOf(min_s, draft));
+    seconds.push_back(elapsed_s);
     hooks_.on_progress(repetition_, n_total_, n_total_);
   }
+  Rewind(bench.n_depth);
   return seconds;
 }
 
@@ -119,12 +138,15 @@ std::vector<DraftTask> BenchRunner::MakeDraftTasks(std::span<const float> hidden
 }
 
 Status BenchRunner::Prepare(const BenchCase& bench) {
-  Resize(bench.n_sequences);
+  const int n_before = IsAt(bench) ? 0 : bench.n_depth;
+  if (!IsAt(bench)) {
+    Resize(bench.n_sequences);
+  }
   n_done_ = 0;
   const int n_warm_up = bench.is_prefill() ? std::min(bench.n_prompt, ChunkRows()) : bench.n_rows;
-  n_total_ = (bench.n_depth + n_warm_up) * bench.n_sequences;
+  n_total_ = (n_before + n_warm_up) * bench.n_sequences;
   for (int index = 0; index < bench.n_sequences; ++index) {
-    FACET_RETURN_IF_ERROR(Prefill(index, bench.n_depth, false));
+    FACET_RETURN_IF_ERROR(Prefill(index, n_before, false));
   }
   FACET_RETURN_IF_ERROR(bench.is_prefill() ? Prefill(0, n_warm_up, true)
                                            : Generate(n_warm_up, bench.n_rows));
@@ -214,6 +236,12 @@ void BenchRunner::Resize(int n_sequences) {
   for (int n = 0; n < n_sequences; ++n) {
     sequences_.push_back({BlockTable(sliding_pool_.get()), BlockTable(full_pool_.get())});
   }
+}
+
+/// Whether the case before left the sequences where this one begins.
+bool BenchRunner::IsAt(const BenchCase& bench) const {
+  return sequences_.size() == static_cast<size_t>(bench.n_sequences) &&
+         sequences_[0].n_done == bench.n_depth;
 }
 
 }  // namespace facet

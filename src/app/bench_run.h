@@ -36,14 +36,15 @@ class BenchRunner {
   BenchRunner(std::unique_ptr<Runner> runner, BenchHooks hooks);
 
   /// Seconds of each repetition; fewer than asked for when it was interrupted. Before the first one
-  /// the sequences get their depth, and a batch warms up memory and threads. All repetitions begin
-  /// at the same depth.
-  Result<std::vector<double>> Measure(const BenchCase& bench, int n_repetitions);
+  /// the sequences get their depth, unless the case before left them at it, and a batch warms up
+  /// memory and threads. All repetitions begin at the same depth. One that takes less than `min_s`
+  /// is run until this is over, and the mean is told.
+  Result<std::vector<double>> Measure(const BenchCase& bench, int n_repetitions, double min_s = 0);
 
   /// The same of one call of the drafter that guesses `n_drafts` tokens after each sequence, which
   /// has one token more than the case's depth. Only where there is a drafter.
-  Result<std::vector<double>> MeasureDrafts(const BenchCase& bench, int n_drafts,
-                                            int n_repetitions);
+  Result<std::vector<double>> MeasureDrafts(const BenchCase& bench, int n_drafts, int n_repetitions,
+                                            double min_s = 0);
   [[nodiscard]] bool has_drafter() const { return runner_->info().drafts; }
 
  private:
@@ -57,12 +58,15 @@ class BenchRunner {
   Status Repeat(const BenchCase& bench);
   Status Prefill(int index, int n_tokens, bool wants_logits);
   Status Generate(int n_tokens, int n_rows);
+  template <typename Work>
+  Result<double> TimeOf(double min_s, Work work) const;
   std::vector<DraftTask> MakeDraftTasks(std::span<const float> hidden, int n_drafts);
   [[nodiscard]] int32_t TokenAt(int index, int pos) const;
   void AddRow(int index, bool wants_logits);
   Status RunBatch();
   void Rewind(int n_positions);
   void Resize(int n_sequences);
+  [[nodiscard]] bool IsAt(const BenchCase& bench) const;
 
   std::unique_ptr<Runner> runner_;
   BenchHooks hooks_;

@@ -169,6 +169,34 @@ TEST(BenchRun, DraftsFollowOneTokenOfEachSequence) {
   EXPECT_EQ(bench.runner->faults(), std::vector<std::string>());
 }
 
+TEST(BenchRun, CasesOfTheSameDepthAndSequencesShareTheirPreparation) {
+  const BenchCase two = {.n_gen = 4, .n_depth = 600, .n_sequences = 2, .n_rows = 2};
+  const BenchCase three = {.n_gen = 6, .n_depth = 600, .n_sequences = 2, .n_rows = 3};
+  Bench bench({two, three});
+  bench.runner->propose = [](std::span<const int32_t>, int n) {
+    return std::vector<int32_t>(static_cast<size_t>(n), 1);
+  };
+  EXPECT_EQ(bench.MeasureOrDie(two, 1).size(), 1U);
+  ASSERT_TRUE(bench.bench->MeasureDrafts(two, 2, 1).ok());
+  bench.seen.clear();
+  EXPECT_EQ(bench.MeasureOrDie(three, 1).size(), 1U);
+  EXPECT_EQ(bench.seen,
+            (std::vector<Seen>{{6, 6, true, 600}, {6, 6, true, 600}, {6, 6, true, 603}}));
+}
+
+TEST(BenchRun, RepeatsWhatIsShort) {
+  const BenchCase decode = {.n_gen = 1, .n_depth = 3};
+  Bench bench({decode});
+  const auto seconds = bench.bench->Measure(decode, 2, 0.002);
+  ASSERT_TRUE(seconds.ok());
+  ASSERT_EQ(seconds->size(), 2U);
+  EXPECT_LT(seconds->at(0), 0.002) << "of one";
+  EXPECT_GT(bench.seen.size(), 2U + 2U);
+  for (size_t i = 1; i < bench.seen.size(); ++i) {
+    EXPECT_EQ(bench.seen[i], (Seen{1, 1, true, 3}));
+  }
+}
+
 TEST(BenchRun, AnInterruptKeepsWholeRepetitions) {
   const BenchCase decode = {.n_gen = 3};
   for (const auto& [n_batches, n_whole] :

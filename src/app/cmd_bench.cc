@@ -36,6 +36,7 @@ namespace facet {
 namespace {
 
 constexpr double kProbeSeconds = 0.3;
+constexpr double kDraftingSeconds = 0.05;  ///< of each measured step; shorter ones are repeated
 
 /// What is refused before anything is read or made.
 Status CheckOptions(const Options& options) {
@@ -43,6 +44,14 @@ Status CheckOptions(const Options& options) {
     return Refuse("--type", "given without --synth", "a shape to be made");
   }
   FACET_RETURN_IF_ERROR(PlanBench(options, INT32_MAX));
+  return {};
+}
+
+/// Before a large model is made for it.
+Status CheckNamedDrafter(const Options& options) {
+  if (!options.synth.empty() && !options.draft.empty() && WantsDrafter(options)) {
+    FACET_RETURN_IF_ERROR(DrafterCheckpoint::Open(options.draft));
+  }
   return {};
 }
 
@@ -117,6 +126,10 @@ Result<BenchSetting> SettingOf(const Options& options, const RunnerOptions& runn
   setting.file = checkpoint.path();
   setting.file_bytes = checkpoint.n_bytes();
   setting.bytes_per_token = BytesPerToken(checkpoint);
+  if (runner.drafter != nullptr) {
+    setting.drafter_file = runner.drafter->path();
+    setting.drafter_bytes = runner.drafter->n_bytes();
+  }
   return setting;
 }
 
@@ -177,7 +190,8 @@ class Measurement {
       costs.n_sequences = verify.n_sequences;
       costs.n_depth = verify.n_depth;
       present_ = &verify;
-      FACET_ASSIGN(const std::vector<double> seconds, bench->Measure(verify, plan_.n_repetitions));
+      FACET_ASSIGN(const std::vector<double> seconds,
+                   bench->Measure(verify, plan_.n_repetitions, kDraftingSeconds));
       if (seconds.empty()) {
         return {};
       }
@@ -196,14 +210,16 @@ class Measurement {
     return {};
   }
 
-  /// Seconds of 1, 2, ... --spec-max drafts, as far as they were measured.
+  /// Seconds of 1, 2, ... --spec-max drafts, as far as they were measured and a step can verify
+  /// them all.
   [[nodiscard]] Result<std::vector<double>> MeasureChains(const BenchCase& verify,
                                                           BenchRunner* bench) const {
     std::vector<double> chains;
+    const int n_most = bench->has_drafter() ? std::min(options_.spec_max, kMaxDrafts - 1) : 0;
     chains.reserve(kMaxDrafts);
-    for (int n = 1; bench->has_drafter() && n <= options_.spec_max; ++n) {
+    for (int n = 1; n <= n_most; ++n) {
       FACET_ASSIGN(const std::vector<double> seconds,
-                   bench->MeasureDrafts(verify, n, plan_.n_repetitions));
+                   bench->MeasureDrafts(verify, n, plan_.n_repetitions, kDraftingSeconds));
       if (seconds.empty()) {
         break;
       }
@@ -274,6 +290,9 @@ Result<bool> Measure(const Options& options, const Checkpoint& checkpoint,
 int RunBench(const Options& options, const Environment& environment) {
   if (const Status usable = CheckOptions(options); !usable.ok()) {
     return Fail(usable.error(), kExitFailed);
+  }
+  if (const Status usable = CheckNamedDrafter(options); !usable.ok()) {
+    return Fail(usable.error(), kExitModelRefused);
   }
   const Result<std::string> path = FindModel(options, environment);
   if (!path.ok()) {

@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "app/drafting.h"
 #include "app/help.h"
 #include "app/model_source.h"
 #include "app/terminal.h"
@@ -57,6 +58,10 @@ ExitCode ResolveModels(const Environment& environment, Options* options) {
   if (const Status status = ResolveModelFolders(options); !status.ok()) {
     Fail(status.error(), kExitModelRefused);
     return kExitModelRefused;
+  }
+  if (const Status status = CheckDrafting(*options); !status.ok()) {
+    Fail(status.error(), kExitFailed);
+    return kExitFailed;
   }
   return kExitDone;
 }

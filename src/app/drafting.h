@@ -18,11 +18,18 @@ namespace facet {
 /// Whether a drafter would be asked: --spec is auto or mtp (and facet bench measures --drafting).
 bool WantsDrafter(const Options& options);
 
-/// The drafter for the model, or nothing. What was named must be there and fit; --spec mtp without
-/// any is refused. A named one that would not be asked is not opened, which is told in a line on
-/// standard error.
+/// What is refused of the options before anything is opened, once folders have become files:
+/// --spec mtp where there is no drafter, and a number in place of one.
+Status CheckDrafting(const Options& options);
+
+/// The drafter for the model, or nothing. What was named must be there and fit. Options without
+/// an effect are told in lines on standard error.
 Result<std::optional<DrafterCheckpoint>> OpenDrafter(const Options& options,
                                                      const Checkpoint& checkpoint);
+
+/// Why a drafter that was found beside a model cannot go with it, if it cannot. What is wrong with
+/// the model itself is told when it is loaded.
+Status CheckFoundDrafter(const std::string& path, const std::string& model);
 
 /// What the engine is to do of it. A drafter that fails later is told in a warning.
 void SetDrafting(const Options& options, EngineOptions* engine);

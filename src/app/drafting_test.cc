@@ -39,12 +39,63 @@ TEST(OpenDrafter, TakesNoneForAnotherModelUnlessItIsNamed) {
   EXPECT_EQ((*named)->path(), options.draft);
 }
 
-TEST(OpenDrafter, RefusesMtpWithoutADrafter) {
+std::string RefusalOf(const Options& options) {
+  const Status status = CheckDrafting(options);
+  return status.ok() ? "" : status.error().Message();
+}
+
+TEST(CheckDrafting, RefusesMtpWithoutADrafter) {
   Options options;
-  options.model = TestdataPath("text/dense-keqv");
+  options.command = Command::kRun;
   options.spec = SpecMode::kMtp;
-  EXPECT_EQ(OpenFor(options).error().Message(),
-            "--spec: mtp without a drafter, wanted --draft MODEL, or --spec auto");
+  EXPECT_EQ(RefusalOf(options), "") << "the embedded model has one";
+  const std::string refusal = "--spec: mtp without a drafter, wanted --draft MODEL, or --spec auto";
+  options.model = "m.gguf";
+  EXPECT_EQ(RefusalOf(options), refusal);
+  options.command = Command::kBench;
+  EXPECT_EQ(RefusalOf(options), "") << "not measured";
+  options.drafting = true;
+  options.model = "";
+  options.synth = "e2b";
+  EXPECT_EQ(RefusalOf(options), refusal);
+  options.draft = "d.gguf";
+  EXPECT_EQ(RefusalOf(options), "");
+  options.command = Command::kTokenize;
+  options.draft = "";
+  EXPECT_EQ(RefusalOf(options), "");
+}
+
+TEST(CheckDrafting, RefusesANumberOfDrafts) {
+  Options options;
+  options.command = Command::kServe;
+  options.draft = "16";
+  EXPECT_EQ(RefusalOf(options),
+            "--draft: \"16\", wanted a drafter; --spec-max N is how many tokens it guesses");
+  options.spec = SpecMode::kNgram;
+  EXPECT_EQ(RefusalOf(options), "") << "not used";
+}
+
+TEST(CheckFoundDrafter, TellsWhyItCannotGoWithTheModel) {
+  const std::string model = testing::SourcePath("models/tiny/facet-tiny.gguf");
+  const std::string other = TestdataPath("text/dense-keqv-assistant");
+  EXPECT_EQ(CheckFoundDrafter(other, model).error().Message(),
+            other + ": a drafter for width 64, wanted 128, the width of " + model);
+  EXPECT_TRUE(
+      CheckFoundDrafter(testing::SourcePath("models/tiny/facet-tiny-drafter.gguf"), model).ok());
+  EXPECT_TRUE(CheckFoundDrafter(other, "/nothing/here.gguf").ok());
+}
+
+TEST(OpenDrafter, TellsWhatTheBenchDoesNotUse) {
+  Options options;
+  options.command = Command::kBench;
+  options.draft = "d.gguf";
+  options.spec_max = 3;
+  options.spec = SpecMode::kNgram;
+  ::testing::internal::CaptureStderr();
+  EXPECT_TRUE(OpenFor(options).ok());
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "--draft: not loaded without --drafting\n--spec: not used without --drafting\n"
+            "--spec-max: not used without --drafting\n");
 }
 
 TEST(OpenDrafter, RefusesOneOfAnotherModel) {

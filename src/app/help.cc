@@ -35,7 +35,7 @@ constexpr std::string_view kFormats =
 |---|---|
 | `start` | `model`, `prompt_tokens`, `context`, `seed`, `temperature`, `top_k`, `top_p`, `min_p` |
 | `delta` | `kind` (`content` or `thought`), `text` |
-| `finish` | `reason` (`stop`, `length`, `repetition` or `cancelled`), `usage` (`prompt_tokens`, `completion_tokens`, `total_tokens`), `timings` (`load_s`, `queue_s`, `prefill_s`, `decode_s`, `prefill_tokens_per_s`, `decode_tokens_per_s`) |
+| `finish` | `reason` (`stop`, `length`, `repetition` or `cancelled`), `usage` (`prompt_tokens`, `completion_tokens`, `total_tokens`), `drafts` (`rounds`, `drafted`, `accepted`), `timings` (`load_s`, `queue_s`, `prefill_s`, `decode_s`, `prefill_tokens_per_s`, `decode_tokens_per_s`) |
 
 **`facet run --trace FILE`**: one object per line. `prompt` has the `runs` that the chat template wrote (`text`,
 `parse_special`: whether control tokens in it count) and their `tokens`; each `token` its id and its `bytes` in

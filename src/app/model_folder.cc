@@ -48,33 +48,59 @@ Result<std::string> ArchitectureOf(const std::string& path) {
   return text == nullptr ? std::string() : *text;
 }
 
-Status Keep(const std::string& folder, const std::string& path, std::string_view what,
-            std::string* kept) {
-  if (!kept->empty()) {
-    return Refuse(folder, fmt::format("two {}, {} and {}", what, *kept, path),
-                  "one of them named with -m");
+/// The only one; empty: none.
+Result<std::string> OnlyOf(const ModelFolder& folder, const std::vector<std::string>& paths,
+                           std::string_view what, std::string_view option) {
+  if (paths.size() > 1) {
+    return Refuse(folder.path, fmt::format("two {}, {} and {}", what, paths[0], paths[1]),
+                  fmt::format("one of them named with {}", option));
   }
-  *kept = path;
-  return {};
+  return paths.empty() ? std::string() : paths[0];
+}
+
+/// Why there is none.
+Error None(const ModelFolder& folder, std::string_view what) {
+  return folder.unreadable.empty()
+             ? Refuse(folder.path, fmt::format("no {} among its .gguf files", what),
+                      "a folder with one")
+             : folder.unreadable[0];
 }
 
 }  // namespace
 
+Result<std::string> ModelFolder::Model() const {
+  FACET_ASSIGN(std::string model, OnlyOf(*this, models, "models", "-m"));
+  return model.empty() ? Result<std::string>(None(*this, "Gemma 4 model")) : model;
+}
+
+Result<std::string> ModelFolder::Drafter() const {
+  FACET_ASSIGN(std::string drafter, DrafterOrNone());
+  return drafter.empty() ? Result<std::string>(None(*this, "drafter")) : drafter;
+}
+
+Result<std::string> ModelFolder::ProjectorOrNone() const {
+  return OnlyOf(*this, projectors, "projectors", "--mmproj");
+}
+
+Result<std::string> ModelFolder::DrafterOrNone() const {
+  return OnlyOf(*this, drafters, "drafters", "--draft");
+}
+
 Result<ModelFolder> LookInFolder(const std::string& folder) {
   FACET_ASSIGN(const std::vector<std::string> paths, ListFiles(folder));
   ModelFolder found;
+  found.path = folder;
   for (const std::string& path : paths) {
-    FACET_ASSIGN(const std::string architecture, ArchitectureOf(path));
-    if (architecture == "gemma4") {
-      FACET_RETURN_IF_ERROR(Keep(folder, path, "models", &found.model));
-    } else if (architecture == "clip") {
-      FACET_RETURN_IF_ERROR(Keep(folder, path, "projectors", &found.projector));
-    } else if (architecture.starts_with("gemma4") && architecture.ends_with("assistant")) {
-      FACET_RETURN_IF_ERROR(Keep(folder, path, "drafters", &found.drafter));
+    const Result<std::string> architecture = ArchitectureOf(path);
+    if (!architecture.ok()) {
+      found.unreadable.push_back(architecture.error());
+    } else if (*architecture == "gemma4") {
+      found.models.push_back(path);
+    } else if (*architecture == "clip") {
+      found.projectors.push_back(path);
+    } else if (architecture->starts_with("gemma4") && architecture->ends_with("assistant")) {
+      found.drafters.push_back(path);
     }
-  }
-  if (found.model.empty()) {
-    return Refuse(folder, "no Gemma 4 model among its .gguf files", "a folder with one");
   }
   return found;
 }

@@ -3,20 +3,31 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 
 namespace facet {
 
-/// What a folder holds, told apart by what each file says it is, not by its name.
+/// What a folder holds, told apart by what each file says it is, not by its name. Several of a kind
+/// are refused only where one of them is asked for.
 struct ModelFolder {
-  std::string model;      ///< path; of a split one, the first part
-  std::string projector;  ///< for images and sound; empty: none
-  std::string drafter;    ///< empty: none
+  std::string path;
+  std::vector<std::string> models;  ///< paths, by name; of a split one, the first part
+  std::vector<std::string> projectors;
+  std::vector<std::string> drafters;
+  std::vector<Error> unreadable;  ///< of files of which nothing can be told
+
+  /// The path of the only one. Refused: several, with two of their names; none, with why a file
+  /// could not be read, if there is such a one.
+  [[nodiscard]] Result<std::string> Model() const;
+  [[nodiscard]] Result<std::string> Drafter() const;
+  /// For images and sound. Refused: several. Empty: none.
+  [[nodiscard]] Result<std::string> ProjectorOrNone() const;
+  [[nodiscard]] Result<std::string> DrafterOrNone() const;
 };
 
-/// Looks at the .gguf files of a folder, not below it. Refused: no model, or several of a kind,
-/// with their names; a file that cannot be read is refused with its own error.
+/// Looks at the .gguf files of a folder, not below it.
 Result<ModelFolder> LookInFolder(const std::string& folder);
 
 /// Whether `path` is a folder with .gguf files, and no Hugging Face directory.

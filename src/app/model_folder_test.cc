@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <utility>
 
+#include "base/file.h"
 #include "format/gguf.h"
 #include "support/testing.h"
 
@@ -21,8 +23,13 @@ class FolderTest : public ::testing::Test {
     metadata.Set("general.architecture", gguf::Value::String(architecture));
     ASSERT_TRUE(gguf::Write(folder_ + "/" + name, metadata, {}, {}).ok());
   }
-  std::string ErrorText() {
-    std::string text = LookInFolder(folder_).error().Message();
+  ModelFolder Look() {
+    Result<ModelFolder> found = LookInFolder(folder_);
+    EXPECT_TRUE(found.ok());
+    return *std::move(found);
+  }
+  std::string TextOf(const Error& error) {
+    std::string text = error.Message();
     for (size_t at = text.find(folder_); at != std::string::npos; at = text.find(folder_)) {
       text.replace(at, folder_.size(), "DIR");
     }
@@ -38,28 +45,57 @@ TEST_F(FolderTest, TellsModelProjectorAndDrafterApart) {
   Write("c.gguf", "clip");
   Write("note.txt", "gemma4");
   EXPECT_TRUE(IsModelFolder(folder_));
-  const Result<ModelFolder> found = LookInFolder(folder_);
-  ASSERT_TRUE(found.ok()) << found.error().Message();
-  EXPECT_EQ(found->model, folder_ + "/b.gguf");
-  EXPECT_EQ(found->drafter, folder_ + "/a.gguf");
-  EXPECT_EQ(found->projector, folder_ + "/c.gguf");
+  const ModelFolder found = Look();
+  EXPECT_EQ(*found.Model(), folder_ + "/b.gguf");
+  EXPECT_EQ(*found.Drafter(), folder_ + "/a.gguf");
+  EXPECT_EQ(*found.ProjectorOrNone(), folder_ + "/c.gguf");
 }
 
 TEST_F(FolderTest, LaterPartsAreNoModelsOfTheirOwn) {
   Link(testing::SourcePath("models/tiny/facet-tiny.gguf"), "m.gguf");
   Link("/nowhere", "x-00002-of-00003.gguf");
-  ASSERT_TRUE(LookInFolder(folder_).ok());
+  EXPECT_EQ(*Look().Model(), folder_ + "/m.gguf");
+  EXPECT_TRUE(Look().unreadable.empty());
 }
 
 TEST_F(FolderTest, RefusesNoneAndSeveral) {
   EXPECT_FALSE(IsModelFolder(folder_));
   Write("p.gguf", "clip");
   EXPECT_TRUE(IsModelFolder(folder_));
-  EXPECT_EQ(ErrorText(), "DIR: no Gemma 4 model among its .gguf files, wanted a folder with one");
+  EXPECT_EQ(TextOf(Look().Model().error()),
+            "DIR: no Gemma 4 model among its .gguf files, wanted a folder with one");
+  EXPECT_EQ(TextOf(Look().Drafter().error()),
+            "DIR: no drafter among its .gguf files, wanted a folder with one");
   Write("a.gguf", "gemma4");
   Write("b.gguf", "gemma4");
-  EXPECT_EQ(ErrorText(),
+  EXPECT_EQ(TextOf(Look().Model().error()),
             "DIR: two models, DIR/a.gguf and DIR/b.gguf, wanted one of them named with -m");
+}
+
+TEST_F(FolderTest, RefusesSeveralCompanionsOnlyWhereOneIsAskedFor) {
+  Write("m.gguf", "gemma4");
+  EXPECT_EQ(*Look().DrafterOrNone(), "");
+  for (const char* name : {"d1.gguf", "d2.gguf"}) {
+    Write(name, "gemma4-assistant");
+    Write(std::string("p") + name, "clip");
+  }
+  const ModelFolder found = Look();
+  EXPECT_TRUE(found.Model().ok());
+  EXPECT_EQ(TextOf(found.DrafterOrNone().error()),
+            "DIR: two drafters, DIR/d1.gguf and DIR/d2.gguf, wanted one of them named with "
+            "--draft");
+  EXPECT_EQ(TextOf(found.ProjectorOrNone().error()),
+            "DIR: two projectors, DIR/pd1.gguf and DIR/pd2.gguf, wanted one of them named with "
+            "--mmproj");
+}
+
+TEST_F(FolderTest, AFileThatCannotBeReadIsInTheWayOfNoOther) {
+  ASSERT_TRUE(WriteFile(folder_ + "/d.gguf", "GGUF").ok());
+  EXPECT_EQ(Look().Model().error().where, folder_ + "/d.gguf");
+  EXPECT_EQ(Look().Drafter().error().where, folder_ + "/d.gguf");
+  Write("m.gguf", "gemma4");
+  EXPECT_EQ(*Look().Model(), folder_ + "/m.gguf");
+  EXPECT_EQ(Look().unreadable.size(), 1U);
 }
 
 TEST_F(FolderTest, ADirectoryOfHuggingFaceIsNone) {

@@ -14,6 +14,7 @@
 #include "app/model_folder.h"
 #include "app/progress.h"
 #include "app/terminal.h"
+#include "app/text_width.h"
 #include "base/file.h"
 #include "base/mapped_file.h"
 #include "base/sha256.h"
@@ -125,23 +126,57 @@ bool LacksDrafter(const Options& options) {
   return spec->IsFor(options.command) && options.draft.empty() && WantsDrafter(options);
 }
 
-/// The model's path, with a line about what else is there. The encoders and the drafter of the
-/// folder of -m are the model's.
+/// The drafter of the folder, or none. One that does not fit is left out, with a line about it,
+/// unless the command is to tell why (--spec mtp, facet inspect).
+Result<std::string> DrafterOfFolder(const ModelFolder& folder, const std::string& model,
+                                    const Options& options) {
+  FACET_ASSIGN(std::string drafter, folder.DrafterOrNone());
+  if (!drafter.empty() && options.spec != SpecMode::kMtp && options.command != Command::kInspect) {
+    if (const Status fits = CheckFoundDrafter(drafter, model); !fits.ok()) {
+      Note("drafter left out: " + ShownLine(fits.error().Message()));
+      drafter.clear();
+    }
+  }
+  return drafter;
+}
+
+/// The encoders and the drafter of the folder of -m are the model's, where the command takes them
+/// and none are named. Returns what the line about the model says of them.
+Result<std::string> TakeCompanions(const ModelFolder& folder, const std::string& model,
+                                   Options* options) {
+  std::string text;
+  bool lacks_one = false;
+  if (WantsEncoders(*options)) {
+    FACET_ASSIGN(options->mmproj, folder.ProjectorOrNone());
+    lacks_one = options->mmproj.empty();
+    text = lacks_one ? "" : fmt::format(" with the projector {}", FileNameOf(options->mmproj));
+  }
+  if (LacksDrafter(*options)) {
+    lacks_one = lacks_one || folder.drafters.empty();
+    FACET_ASSIGN(options->draft, DrafterOfFolder(folder, model, *options));
+    text += options->draft.empty()
+                ? ""
+                : fmt::format(" {} the drafter {}", text.empty() ? "with" : "and",
+                              FileNameOf(options->draft));
+  }
+  if (lacks_one) {
+    for (const Error& error : folder.unreadable) {
+      Note("left out: " + ShownLine(error.Message()));
+    }
+  }
+  return text;
+}
+
+/// The model's path, with a line about it and what else is there.
 Result<std::string> ModelOfFolder(const std::string& path, bool is_main, Options* options) {
   FACET_ASSIGN(const ModelFolder folder, LookInFolder(path));
-  std::string note = fmt::format("{}: using {}", path, FileNameOf(folder.model));
-  if (!folder.projector.empty() && is_main && WantsEncoders(*options)) {
-    options->mmproj = folder.projector;
-    note += fmt::format(" with the projector {}", FileNameOf(folder.projector));
+  FACET_ASSIGN(std::string model, folder.Model());
+  std::string with;
+  if (is_main) {
+    FACET_ASSIGN(with, TakeCompanions(folder, model, options));
   }
-  if (!folder.drafter.empty() && is_main && LacksDrafter(*options)) {
-    options->draft = folder.drafter;
-    const bool has_projector = options->mmproj == folder.projector && !folder.projector.empty();
-    note += fmt::format(" {} the drafter {}", has_projector ? "and" : "with",
-                        FileNameOf(folder.drafter));
-  }
-  Note(note);
-  return folder.model;
+  Note(fmt::format("{}: using {}{}", path, FileNameOf(model), with));
+  return model;
 }
 
 }  // namespace
@@ -359,9 +394,14 @@ Status ResolveModelNames(const Environment& environment, Options* options) {
 
 Status ResolveModelFolders(Options* options) {
   for (std::string* text : ModelTexts(options)) {
-    const bool is_model = text != &options->mmproj && text != &options->draft &&
-                          options->command != Command::kConvert;
-    if (is_model && IsModelFolder(*text)) {
+    if (text == &options->mmproj || options->command == Command::kConvert ||
+        !IsModelFolder(*text)) {
+      continue;
+    }
+    if (text == &options->draft) {
+      FACET_ASSIGN(const ModelFolder folder, LookInFolder(*text));
+      FACET_ASSIGN(*text, folder.Drafter());
+    } else {
       const bool is_main = text == &options->model || text == options->words.data();
       FACET_ASSIGN(*text, ModelOfFolder(*text, is_main, options));
     }

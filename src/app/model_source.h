@@ -86,7 +86,8 @@ Status ResolveModelNames(const Environment& environment, Options* options);
 
 /// Replaces every folder of GGUF files (model_folder.h) among them by the model in it, and tells
 /// so; a projector and a drafter in the folder of the command's own model are what --mmproj and
-/// --draft did not name. facet convert takes only directories of Hugging Face.
+/// --draft did not name. A folder that --draft names becomes the drafter in it. facet convert takes
+/// only directories of Hugging Face.
 Status ResolveModelFolders(Options* options);
 
 }  // namespace facet

@@ -75,10 +75,11 @@ std::vector<OptionSpec> MeasurementOptions() {
        .target = &Options::repetitions,
        .check = {.min = 1, .max = 1000}},
       {.name = "--drafting",
-       .help = "also measure what guessing tokens costs: steps of 1 to 16 rows that are verified, "
-               "and chains of drafts where there is a drafter, of one sequence and of four at the "
-               "first of --n-depth; from these the share of drafts that "
-               "must be accepted to gain by it",
+       .help =
+           "also measure what guessing tokens costs: steps of 1 to 16 rows that are verified, "
+           "and chains of up to --spec-max drafts where there is a drafter, of one sequence and "
+           "of four at the first of --n-depth; from these the share of drafts that "
+           "must be accepted to gain by it",
        .group = kGroup,
        .commands = {kBench},
        .target = &Options::drafting},

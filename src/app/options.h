@@ -55,7 +55,7 @@ struct Options {
   std::vector<std::string> words;  ///< what stands on the command line beside the options
   bool wants_help = false;
 
-  std::string model;  ///< path; empty: the embedded model
+  std::string model;  ///< a file, a folder, a name on the network; empty: the embedded model
   std::string config;
   std::string prompt;
   std::string file;
@@ -75,7 +75,7 @@ struct Options {
   bool media_fetch = false;
   int media_cache = 256;  ///< MiB
 
-  std::string draft;  ///< path; empty: none, or the embedded model's own
+  std::string draft;  ///< as `model`; empty: none, or the embedded model's own
   SpecMode spec = SpecMode::kAuto;
   int spec_max = 8;
   bool drafting = false;

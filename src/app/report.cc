@@ -55,9 +55,9 @@ std::string SpeedText(const RequestStats& stats, double bytes_per_token) {
       stats.decode_s, rate, ShownBytes(step_rate * bytes_per_token));
   if (stats.n_draft_rounds > 0) {
     text += fmt::format(
-        "\ndrafts    {} rounds, {} drafted, {} accepted ({:.1f}%), {:.2f} tokens a round",
-        stats.n_draft_rounds, stats.n_drafted, stats.n_accepted,
-        100.0 * stats.n_accepted / stats.n_drafted,
+        "\ndrafts    {} round{}, {} drafted, {} accepted ({:.1f}%), {:.2f} tokens a round",
+        stats.n_draft_rounds, stats.n_draft_rounds == 1 ? "" : "s", stats.n_drafted,
+        stats.n_accepted, 100.0 * stats.n_accepted / stats.n_drafted,
         1 + static_cast<double>(stats.n_accepted) / stats.n_draft_rounds);
   }
   return text;

@@ -45,6 +45,16 @@ TEST(SpeedText, TellsDraftsAndEncoders) {
             "drafts    4 rounds, 16 drafted, 6 accepted (37.5%), 2.50 tokens a round");
 }
 
+TEST(SpeedText, TellsOfOneRound) {
+  RequestStats stats;
+  stats.n_draft_rounds = 1;
+  stats.n_drafted = 4;
+  stats.n_accepted = 4;
+  EXPECT_TRUE(
+      SpeedText(stats, 1e9)
+          .ends_with("\ndrafts    1 round, 4 drafted, 4 accepted (100.0%), 5.00 tokens a round"));
+}
+
 TEST(SpeedText, HasNoRateWithoutTime) {
   RequestStats stats;
   stats.n_prompt = 1;

@@ -35,6 +35,11 @@ bool IsGgufModel(std::string_view path) {
          name.find("imatrix") == std::string::npos;
 }
 
+/// As drafters are named ("gemma-4-E2B-it-assistant-Q8_0.gguf").
+bool IsDrafter(const Candidate& candidate) {
+  return ToLowerAscii(FileNameOf(candidate.files[0].path)).find("assistant") != std::string::npos;
+}
+
 /// Whether `tag` stands in the file's name with no letter, digit or '_' beside it.
 bool HasTag(std::string_view path, std::string_view tag) {
   const std::string name = ToLowerAscii(FileNameOf(path));
@@ -90,6 +95,10 @@ std::vector<Candidate> FindCandidates(const std::vector<HubFile>& files) {
     if (candidate.files.size() == parts->size()) {
       candidates.push_back(std::move(candidate));
     }
+  }
+  // A drafter beside models is none of them; alone it is what was meant.
+  if (!std::all_of(candidates.begin(), candidates.end(), IsDrafter)) {
+    std::erase_if(candidates, IsDrafter);
   }
   return candidates;
 }

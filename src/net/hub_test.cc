@@ -83,6 +83,15 @@ TEST(ChooseModel, TakesTheOnlyModel) {
       ElementsAre("d/m-00001-of-00002.gguf", "d/m-00001-of-00002.gguf", "d/m-00002-of-00002.gguf"));
 }
 
+TEST(ChooseModel, TakesADrafterOnlyWhereThereIsNothingElse) {
+  EXPECT_THAT(Chosen({"m-Q8_0.gguf", "m-Assistant-Q4_K_M.gguf"}),
+              ElementsAre("m-Q8_0.gguf", "m-Q8_0.gguf"));
+  EXPECT_THAT(Chosen({"m-Q8_0.gguf", "m-assistant-Q8_0.gguf"}, "Q8_0"),
+              ElementsAre("m-Q8_0.gguf", "m-Q8_0.gguf"));
+  EXPECT_THAT(Chosen({"m-assistant-Q8_0.gguf", "m-assistant-Q4_K_M.gguf"}),
+              ElementsAre("m-assistant-Q4_K_M.gguf", "m-assistant-Q4_K_M.gguf"));
+}
+
 TEST(ChooseModel, PrefersQ4KMAmongSeveral) {
   const auto files = Files({"m-Q8_0.gguf", "m-Q4_K_M.gguf", "m-Q4_K_S.gguf"});
   const auto choice = ChooseModel(files, "", "o/r");

@@ -3,6 +3,7 @@
 // what --verbose tells.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <regex>
 #include <string>
 #include <vector>
@@ -36,12 +37,14 @@ TEST(Drafting, ChangesNoByteOfAReply) {
       const Finished finished = Story(options);
       EXPECT_EQ(finished.exit_code, 0) << finished.err;
       EXPECT_EQ(finished.err.substr(0, kEmbedded.size()), kEmbedded);
+      const bool has_drafts = finished.err.find("\ndrafts    ") != std::string::npos;
+      EXPECT_EQ(has_drafts, options[1] == "mtp") << finished.err;
       return finished.out;
     };
     const std::string plain = with({"--spec", "off"});
     EXPECT_GT(plain.size(), 100U);
-    EXPECT_EQ(with({}), plain);
-    EXPECT_EQ(with({"--spec", "mtp", "--spec-max", "16"}), plain);
+    EXPECT_EQ(with({"--spec", "auto"}), plain);
+    EXPECT_EQ(with({"--spec", "mtp", "--spec-max", "16", "-v"}), plain);
     EXPECT_EQ(with({"--spec", "ngram"}), plain);
     EXPECT_EQ(with({"-md", drafter, "--spec-max", "1"}), plain);
   }
@@ -51,10 +54,11 @@ TEST(Drafting, RefusesADrafterOfAnotherModelBeforeItRuns) {
   const std::string other = TestdataPath("text/dense-keqv-assistant");
   const std::string model = TestdataPath("text/dense-keqv");
   for (const char* command : {"run", "serve"}) {
-    const auto fails = [command](Arguments arguments, const std::string& message) {
+    const auto fails = [command](Arguments arguments, const std::string& message,
+                                 int exit_code = 2) {
       arguments.insert(arguments.begin(), command);
       const Finished finished = RunFacet(arguments);
-      EXPECT_EQ(finished.exit_code, 2) << message;
+      EXPECT_EQ(finished.exit_code, exit_code) << message;
       EXPECT_EQ(finished.out, "");
       EXPECT_TRUE(finished.err.ends_with("facet: " + message + "\n")) << finished.err;
     };
@@ -75,7 +79,9 @@ TEST(Drafting, RefusesADrafterOfAnotherModelBeforeItRuns) {
             ", general.architecture: \"gemma4\" (a language model), wanted \"gemma4-assistant\", a "
             "drafter");
     fails(plus({"-m", target, "--spec", "mtp"}),
-          "--spec: mtp without a drafter, wanted --draft MODEL, or --spec auto");
+          "--spec: mtp without a drafter, wanted --draft MODEL, or --spec auto", 1);
+    fails(plus({"--draft", "16"}),
+          "--draft: \"16\", wanted a drafter; --spec-max N is how many tokens it guesses", 1);
   }
 }
 
@@ -121,6 +127,53 @@ TEST(Drafting, IsTakenFromTheFolderThatIsNamedAsTheModel) {
             std::string::npos)
       << file_run.err;
   EXPECT_EQ(file_run.out, folder_run.out);
+}
+
+TEST(Drafting, AFolderIsRefusedOnlyForADrafterThatWouldBeUsed) {
+  const std::string folder = MakeTempDir();
+  const std::string drafter = ReadOrDie(SourcePath("models/tiny/facet-tiny-drafter.gguf"));
+  const auto put = [&folder](const std::string& name, const std::string& bytes) {
+    ASSERT_TRUE(WriteFile(folder + "/" + name, bytes).ok());
+  };
+  put("m.gguf", ReadOrDie(SourcePath("models/tiny/facet-tiny.gguf")));
+  put("d.gguf", drafter.substr(0, 1000));
+  const Finished without = Story({"-n", "2", "-m", folder});
+  EXPECT_EQ(without.exit_code, 0) << without.err;
+  EXPECT_TRUE(without.err.starts_with("left out: " + folder + "/d.gguf")) << without.err;
+  put("d.gguf", drafter);
+  put("e.gguf", drafter);
+  const Finished several = Story({"-m", folder});
+  EXPECT_EQ(several.exit_code, 2);
+  EXPECT_EQ(several.err, "facet: " + folder + ": two drafters, " + folder + "/d.gguf and " +
+                             folder + "/e.gguf, wanted one of them named with --draft\n");
+  EXPECT_EQ(Story({"-n", "2", "-m", folder, "--spec", "off"}).exit_code, 0);
+  EXPECT_EQ(Story({"-n", "2", "-m", folder, "--draft", folder + "/e.gguf"}).exit_code, 0);
+  EXPECT_EQ(Story({"-n", "2", "-m", folder + "/m.gguf", "--draft", folder}).exit_code, 2);
+  put("e.gguf", ReadOrDie(TestdataPath("text/gguf/dense-keqv-assistant-Q8_0.gguf")));
+  std::filesystem::remove(folder + "/d.gguf");
+  const Finished other = Story({"-n", "2", "-m", folder});
+  EXPECT_EQ(other.exit_code, 0);
+  EXPECT_NE(other.err.find("drafter left out: " + folder + "/e.gguf: "), std::string::npos)
+      << other.err;
+  EXPECT_EQ(Story({"-m", folder, "--spec", "mtp"}).exit_code, 2);
+  put("e.gguf", drafter);
+  const Finished named = Story({"-n", "2", "-m", folder + "/m.gguf", "--draft", folder, "-v"});
+  EXPECT_NE(named.err.find(", with e.gguf ("), std::string::npos) << named.err;
+}
+
+TEST(Drafting, OfABatchIsInItsSummaryAlone) {
+  const std::string file = MakeTempDir() + "/in.jsonl";
+  const auto counts_drafts = [&file](const std::string& spec) {
+    const std::string line =
+        R"({"prompt":"Tell me a story about a fox.","temperature":0,"spec":")" + spec + "\"}\n";
+    EXPECT_TRUE(WriteFile(file, line + line).ok());
+    const Finished finished =
+        RunFacet({"run", "--batch", file, "-n", "60", "--output", file + "." + spec});
+    EXPECT_EQ(finished.exit_code, 0) << finished.err;
+    return finished.err.find("drafted tokens accepted") != std::string::npos;
+  };
+  EXPECT_FALSE(counts_drafts("off"));
+  EXPECT_TRUE(counts_drafts("mtp"));
 }
 
 TEST(Drafting, IsTheLinesOwnInABatch) {
