@@ -157,7 +157,7 @@ TEST(Bench, RefusesWhatCannotBeMeasured) {
             "between\n");
   EXPECT_EQ(ErrorOf({"-p", "0", "-n", "0"}),
             "facet: facet bench: nothing to measure, wanted --n-prompt or --n-gen that the model's "
-            "context holds\n");
+            "context holds, or --drafting\n");
   EXPECT_EQ(ErrorOf({"-p", "0", "-d", "1000000"}),
             "facet: --n-depth: decode 32 at 1000000: 1000032 positions, wanted at most the 4096 of "
             "the model\n");
