@@ -80,7 +80,7 @@ Result<std::vector<double>> BenchRunner::Measure(const BenchCase& bench, int n_r
     ++repetition_;
     FACET_ASSIGN(const double elapsed_s, TimeOf(min_s, [this, &bench] {
                    n_done_ = 0;
-                   const Status status = Repeat(bench);
+                   Status status = Repeat(bench);
                    Rewind(bench.n_depth);
                    return status;
                  }));

@@ -91,8 +91,8 @@ TEST_F(FolderTest, RefusesSeveralCompanionsOnlyWhereOneIsAskedFor) {
 
 TEST_F(FolderTest, AFileThatCannotBeReadIsInTheWayOfNoOther) {
   ASSERT_TRUE(WriteFile(folder_ + "/d.gguf", "GGUF").ok());
-  EXPECT_EQ(Look().Model().error().where, folder_ + "/d.gguf");
-  EXPECT_EQ(Look().Drafter().error().where, folder_ + "/d.gguf");
+  EXPECT_EQ(Look().Model().error().where, folder_ + "/d.gguf, byte 4");
+  EXPECT_EQ(Look().Drafter().error().where, folder_ + "/d.gguf, byte 4");
   Write("m.gguf", "gemma4");
   EXPECT_EQ(*Look().Model(), folder_ + "/m.gguf");
   EXPECT_EQ(Look().unreadable.size(), 1U);
