@@ -26,7 +26,6 @@ struct DrafterCheckpoint::State {
   std::string ordering;  // the data of kDrafterOrdering
   std::vector<CheckpointTensor> tensors;
   std::unordered_map<std::string_view, size_t> by_name;  // keys lie in tensors
-  uint64_t n_bytes = 0;
 
   Status FillFromGguf(facet::gguf::File file);
   Status FillFromDirectory(UnknownTensors unknown);
@@ -104,7 +103,6 @@ Status DrafterCheckpoint::State::Index() {
     if (!by_name.emplace(tensors[i].name, i).second) {
       return Refuse(path, fmt::format("tensor {} twice", tensors[i].source_name), "one");
     }
-    n_bytes += tensors[i].data.size();
   }
   return {};
 }
@@ -199,7 +197,14 @@ Result<DrafterCheckpoint> DrafterCheckpoint::FromGgufBytes(std::span<const std::
 const std::string& DrafterCheckpoint::path() const { return state_->path; }
 const DrafterConfig& DrafterCheckpoint::config() const { return state_->config; }
 const std::vector<CheckpointTensor>& DrafterCheckpoint::tensors() const { return state_->tensors; }
-uint64_t DrafterCheckpoint::n_bytes() const { return state_->n_bytes; }
+
+uint64_t DrafterCheckpoint::n_bytes() const {
+  uint64_t n = 0;
+  for (const CheckpointTensor& tensor : state_->tensors) {
+    n += tensor.data.size();
+  }
+  return n;
+}
 
 const CheckpointTensor* DrafterCheckpoint::Find(std::string_view gguf_name) const {
   return state_->Find(gguf_name);

@@ -424,6 +424,9 @@ TEST(DrafterCheckpoint, WrongDirectoriesAreRefused) {
   EXPECT_EQ(Complaint(DirectoryWith(kTiny, {})), "");
   EXPECT_EQ(Complaint(DirectoryWith(kTiny, {{"gemma4_assistant", "gemma4_unified_assistant"}})),
             "");
+  EXPECT_EQ(Complaint(DirectoryWith(
+                kTiny, {{"\"use_ordered_embeddings\": true", "\"use_ordered_embeddings\": 1"}})),
+            "/config.json, use_ordered_embeddings: an integer, wanted true or false");
   EXPECT_EQ(Complaint(DirectoryWith(kTiny, {{"\"backbone_hidden_size\": 128,", ""}})),
             "/config.json, backbone_hidden_size: nothing, wanted an integer");
   EXPECT_EQ(Complaint(DirectoryWith(

@@ -197,8 +197,15 @@ Result<HeadNumbers> ReadHead(const GgufKeys& keys) {
 Result<HeadNumbers> ReadHead(const JsonMembers& members) {
   HeadNumbers n;
   FACET_ASSIGN(n.n_embd_target, members.Int("backbone_hidden_size", std::nullopt));
-  n.has_centroids = members["use_ordered_embeddings"].as_bool();
-  if (*n.has_centroids) {
+  constexpr std::string_view kOrdered = "use_ordered_embeddings";
+  const Json& ordered = members[kOrdered];
+  if (!ordered.is_null() && !ordered.is_bool()) {
+    return Refuse(members.Where(kOrdered), std::string(ordered.KindName()), "true or false");
+  }
+  if (ordered.is_bool()) {
+    n.has_centroids = ordered.as_bool();
+  }
+  if (n.has_centroids.value_or(true)) {
     FACET_ASSIGN(n.n_centroids, members.Int("num_centroids", 0));
     FACET_ASSIGN(n.n_top_centroids, members.Int("centroid_intermediate_top_k", 0));
   }

@@ -689,18 +689,15 @@ TEST(TinyDrafter, GuessesMostOfAnAnswer) {
                   "tiny-gguf/facet-tiny-assistant-centroids-q8_0.gguf"),
         std::pair("tiny-gguf/facet-tiny-q8_0.gguf", "tiny-gguf/facet-tiny-assistant-q8_0.gguf")}) {
     const Acceptance found = AcceptanceOf(target, drafter, KvType::kF16, 12);
-    std::printf("%s with %s: %d of %d accepted\n", target, drafter, found.n_accepted,
-                found.n_drafts);
-    EXPECT_GT(found.n_accepted, found.n_drafts * 3 / 4) << drafter;
+    EXPECT_GT(found.n_accepted, found.n_drafts * 3 / 4) << target << " with " << drafter;
   }
 }
 
 /// As the reference's own rounds (testdata/tiny-hf/goldens.json).
 TEST(TinyDrafter, AcceptsWhatTheReferenceAccepts) {
   const Acceptance found = AcceptanceOf("tiny-hf", "tiny-assistant", KvType::kF32, 100);
-  std::printf("%d of %d accepted, %d of %d cases\n", found.n_accepted, found.n_drafts,
-              found.n_as_golden, found.n_cases);
-  EXPECT_EQ(found.n_as_golden, found.n_cases);
+  EXPECT_EQ(found.n_as_golden, found.n_cases)
+      << found.n_accepted << " of " << found.n_drafts << " accepted";
   EXPECT_GE(found.n_cases, 10);
 }
 
@@ -709,8 +706,6 @@ TEST(TinyDrafter, ReadsEveryTypeOfKeysAndValues) {
     const Acceptance found =
         AcceptanceOf("tiny-gguf/facet-tiny-q8_0.gguf",
                      "tiny-gguf/facet-tiny-assistant-centroids-q8_0.gguf", type, 4);
-    std::printf("%s: %d of %d accepted\n", std::string(NameOf(type)).c_str(), found.n_accepted,
-                found.n_drafts);
     EXPECT_GT(found.n_accepted, found.n_drafts * 3 / 4) << NameOf(type);
   }
 }

@@ -20,6 +20,13 @@ namespace {
 /// Of the file: what a thread has in memory twice.
 constexpr int64_t kPieceBytes = int64_t{4} << 20;
 
+/// What TensorBinder::Projection calls the matrix `name`.
+std::string StemOf(std::string_view name) {
+  constexpr std::string_view kEnd = ".weight";
+  FACET_CHECK(name.ends_with(kEnd));
+  return std::string(name.substr(0, name.size() - kEnd.size()));
+}
+
 /// `table` is the output matrix as it lies in the file.
 Status Bind(const DrafterCheckpoint& checkpoint, const Config& body, DrafterWeights* w,
             WeightMatrix* table) {
@@ -27,13 +34,13 @@ Status Bind(const DrafterCheckpoint& checkpoint, const Config& body, DrafterWeig
                       [&checkpoint](std::string_view name) { return checkpoint.Find(name); });
   const DrafterConfig& c = checkpoint.config();
   const int64_t n = body.n_embd;
-  binder.Matrix(std::string(kDrafterPreProjection), n, 2 * int64_t{c.n_embd_target},
-                &w->pre_projection);
-  binder.Matrix(std::string(kDrafterPostProjection), c.n_embd_target, n, &w->post_projection);
+  binder.Projection(StemOf(kDrafterPreProjection), n, 2 * int64_t{c.n_embd_target},
+                    &w->pre_projection);
+  binder.Projection(StemOf(kDrafterPostProjection), c.n_embd_target, n, &w->post_projection);
   binder.Matrix("token_embd.weight", body.n_vocab, n, table);
   binder.Vector("output_norm.weight", n, &w->body.output_norm);
   if (c.n_centroids > 0) {
-    binder.Matrix(std::string(kDrafterCentroids), c.n_centroids, n, &w->centroids);
+    binder.Projection(StemOf(kDrafterCentroids), c.n_centroids, n, &w->centroids);
   }
   w->body.layers.resize(static_cast<size_t>(body.n_layers));
   for (int l = 0; l < body.n_layers; ++l) {
@@ -66,7 +73,11 @@ ClusterShape ShapeOf(const WeightMatrix& table, int64_t n_clusters, const Kernel
   ClusterShape shape = {};
   shape.matrix = {table.type, table.n_out / n_clusters, table.n_in};
   shape.file_bytes = shape.matrix.n_out * shape.matrix.row_bytes();
-  shape.packed_bytes = pack && HasPackedKernel(kernels, table.type) ? PackedBytes(shape.matrix) : 0;
+  if (pack && HasPackedKernel(kernels, table.type)) {
+    const int64_t n_packed = PackedBytes(shape.matrix);
+    // Groups have a fixed number of rows: a small cluster would be mostly padding.
+    shape.packed_bytes = n_packed <= 2 * shape.file_bytes ? n_packed : 0;
+  }
   const int64_t n_bytes = std::max(shape.file_bytes, shape.packed_bytes);
   shape.stride = (n_bytes + kAlignment - 1) / kAlignment * kAlignment;
   return shape;
