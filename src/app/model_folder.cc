@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "format/gguf.h"
+#include "model/drafter_config.h"
 
 namespace facet {
 namespace {
@@ -98,7 +99,7 @@ Result<ModelFolder> LookInFolder(const std::string& folder) {
       found.models.push_back(path);
     } else if (*architecture == "clip") {
       found.projectors.push_back(path);
-    } else if (architecture->starts_with("gemma4") && architecture->ends_with("assistant")) {
+    } else if (IsDrafterArchitecture(*architecture)) {
       found.drafters.push_back(path);
     }
   }

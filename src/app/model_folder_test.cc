@@ -51,6 +51,13 @@ TEST_F(FolderTest, TellsModelProjectorAndDrafterApart) {
   EXPECT_EQ(*found.ProjectorOrNone(), folder_ + "/c.gguf");
 }
 
+TEST_F(FolderTest, KnowsDraftersByEachSpelling) {
+  for (const char* architecture : {"gemma4-assistant", "gemma4_assistant", "gemma4_mtp"}) {
+    Write("d.gguf", architecture);
+    EXPECT_EQ(*Look().Drafter(), folder_ + "/d.gguf") << architecture;
+  }
+}
+
 TEST_F(FolderTest, LaterPartsAreNoModelsOfTheirOwn) {
   Link(testing::SourcePath("models/tiny/facet-tiny.gguf"), "m.gguf");
   Link("/nowhere", "x-00002-of-00003.gguf");

@@ -32,11 +32,6 @@ struct HeadNumbers {
   std::optional<bool> has_centroids;
 };
 
-bool IsDrafterArchitecture(std::string_view architecture) {
-  return std::find(kArchitectures.begin(), kArchitectures.end(), architecture) !=
-         kArchitectures.end();
-}
-
 Status CheckRange(const std::string& where, std::string_view what, int64_t value, int64_t most) {
   if (value < 1 || value > most) {
     return Refuse(where, fmt::format("{} {}", what, value), fmt::format("1 to {}", most));
@@ -213,6 +208,11 @@ Result<HeadNumbers> ReadHead(const JsonMembers& members) {
 }
 
 }  // namespace
+
+bool IsDrafterArchitecture(std::string_view architecture) {
+  return std::find(kArchitectures.begin(), kArchitectures.end(), architecture) !=
+         kArchitectures.end();
+}
 
 Status CheckIsDrafter(const gguf::Metadata& metadata, const std::string& name) {
   const std::string architecture = ArchitectureOf(metadata);

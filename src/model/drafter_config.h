@@ -20,6 +20,9 @@ using DrafterTensorFinder = std::function<const CheckpointTensor*(std::string_vi
 /// Clusters that are scored where a file does not say how many.
 inline constexpr int kDefaultTopCentroids = 32;
 
+/// Whether general.architecture is one that drafters are known by.
+bool IsDrafterArchitecture(std::string_view architecture);
+
 /// Refused: what is no drafter, saying what it is.
 Status CheckIsDrafter(const gguf::Metadata& metadata, const std::string& name);
 Status CheckIsDrafter(const Json& config, const std::string& name);
