@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/log.h"
 #include "format/safetensors.h"
 #include "model/hf_directory.h"
 #include "model/hf_names.h"
+#include "model/tensor_binder.h"
 #include "model/weights.h"
 
 namespace facet {
@@ -55,14 +55,6 @@ Result<std::string> ReadHfTemplate(const std::string& directory, const Json& tok
     }
   }
   return entry.as_string();
-}
-
-void WarnOfUnknown(const std::string& path, const std::vector<std::string>& unknown) {
-  if (!unknown.empty()) {
-    Warn(fmt::format(
-        "{}: {} tensors are not part of a Gemma 4 text model and are ignored, the first is {}",
-        path, unknown.size(), unknown.front()));
-  }
 }
 
 /// Embeddings serve as the output matrix unless config.json says otherwise.
@@ -108,7 +100,7 @@ Status Checkpoint::State::FillFromGguf(facet::gguf::File file) {
       unknown.push_back(view.name);
     }
   }
-  WarnOfUnknown(path, unknown);
+  WarnOfUnknown(path, "a Gemma 4 text model", unknown);
   return Complete(path);
 }
 
@@ -134,7 +126,7 @@ Status Checkpoint::State::TakeTensors(bool is_tied, UnknownTensors policy) {
       unknown.push_back(view.name);
     }
   }
-  WarnOfUnknown(path, unknown);
+  WarnOfUnknown(path, "a Gemma 4 text model", unknown);
   if (!is_tied && !has_output) {
     return Refuse(path + ", tensor lm_head.weight", "missing",
                   "an output matrix, as tie_word_embeddings is false");

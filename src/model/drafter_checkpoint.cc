@@ -11,10 +11,10 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "model/drafter_config.h"
 #include "model/drafter_names.h"
 #include "model/hf_directory.h"
+#include "model/tensor_binder.h"
 
 namespace facet {
 
@@ -39,13 +39,6 @@ struct DrafterCheckpoint::State {
 };
 
 namespace {
-
-void WarnOfUnknown(const std::string& path, const std::vector<std::string>& unknown) {
-  if (!unknown.empty()) {
-    Warn(fmt::format("{}: {} tensors are not part of a drafter and are ignored, the first is {}",
-                     path, unknown.size(), unknown.front()));
-  }
-}
 
 template <typename T>
 T ValueAt(std::span<const std::byte> data, size_t i) {
@@ -131,7 +124,7 @@ Status DrafterCheckpoint::State::FillFromGguf(facet::gguf::File file) {
       unknown.push_back(view.name);
     }
   }
-  WarnOfUnknown(path, unknown);
+  WarnOfUnknown(path, "a drafter", unknown);
   FACET_RETURN_IF_ERROR(Index());
   FACET_ASSIGN(config, DrafterConfigFromGguf(gguf->metadata(), path,
                                              [this](std::string_view name) { return Find(name); }));
@@ -155,7 +148,7 @@ Status DrafterCheckpoint::State::TakeTensors(UnknownTensors policy) {
       unknown.push_back(view.name);
     }
   }
-  WarnOfUnknown(path, unknown);
+  WarnOfUnknown(path, "a drafter", unknown);
   return Index();
 }
 

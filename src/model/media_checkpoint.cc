@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "base/file.h"
-#include "base/log.h"
 #include "model/hf_directory.h"
 #include "model/hf_media_names.h"
 #include "model/hf_names.h"
 #include "model/media_config.h"
 #include "model/media_layout.h"
+#include "model/tensor_binder.h"
 
 namespace facet {
 
@@ -89,12 +89,7 @@ Status MediaCheckpoint::State::FillFromDirectory() {
     tensors.push_back({*std::move(name), view.name, view.type, view.shape, view.data});
     ArrangeFromHf(&tensors.back(), &owned);
   }
-  if (!unknown.empty()) {
-    Warn(
-        fmt::format("{}: {} tensors are not part of Gemma 4's encoders and are ignored, the first "
-                    "is {}",
-                    path, unknown.size(), unknown.front()));
-  }
+  WarnOfUnknown(path, "Gemma 4's encoders", unknown);
   FACET_RETURN_IF_ERROR(Index());
   FACET_ASSIGN(config, MediaConfigFromHf(config_json, processor, path,
                                          [this](std::string_view name) { return Find(name); }));

@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "base/log.h"
 #include "quant/codec.h"
 
 namespace facet {
@@ -121,6 +122,14 @@ void TensorBinder::CheckComputable(const CheckpointTensor& tensor, int64_t n_in)
   } else if (n_in % info.block_elements != 0) {
     Fail(Refuse(Where(tensor.name), fmt::format("rows of {} in type {}", n_in, info.name),
                 fmt::format("a multiple of {}", info.block_elements)));
+  }
+}
+
+void WarnOfUnknown(const std::string& path, std::string_view whole,
+                   const std::vector<std::string>& unknown) {
+  if (!unknown.empty()) {
+    Warn(fmt::format("{}: {} tensors are not part of {} and are ignored, the first is {}", path,
+                     unknown.size(), whole, unknown.front()));
   }
 }
 

@@ -56,6 +56,10 @@ class TensorBinder {
   Status status_;
 };
 
+/// One warning for all tensors of a checkpoint that belong to no part of `whole`; none, none.
+void WarnOfUnknown(const std::string& path, std::string_view whole,
+                   const std::vector<std::string>& unknown);
+
 /// values [table.n_in] = row `i` of a table.
 void RowOf(const WeightMatrix& table, int64_t i, float* values);
 
